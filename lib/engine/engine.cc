@@ -1,0 +1,202 @@
+#include "lib/engine/engine.h"
+
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "lib/base/canonical_key.h"
+#include "lib/base/status.h"
+#include "lib/model_config/resolve.h"
+#include "xxhash.h"
+
+namespace posenc {
+namespace {
+
+// What a request's source means, before canonicalization.
+struct Source {
+  v1::EncodingSpec spec;
+  std::optional<v1::ResolvedEncoding> encoding;  // of a model
+  google::protobuf::RepeatedPtrField<v1::Finding> findings;
+};
+
+template <typename Request>
+absl::StatusOr<Source> ResolveSource(const Request& request) {
+  Source source;
+  if (request.has_spec()) {
+    source.spec = request.spec();
+    return source;
+  }
+  if (!request.has_model()) return FieldError("source", "is required: a spec or a model");
+  ASSIGN_OR_RETURN(const v1::ResolveModelConfigResponse resolved,
+                   ResolveModelConfig(request.model()));
+  ASSIGN_OR_RETURN(source.encoding, OneEncoding(resolved));
+  source.spec = source.encoding->spec();
+  source.findings = resolved.findings();
+  return source;
+}
+
+// A model's table has its own rows and dtype when the request names none.
+void FillFromModel(const Family& family, const v1::ResolvedEncoding& encoding,
+                   v1::Selection* selection, v1::TensorFormat* format) {
+  if (!family.rows_are_positions()) return;
+  if (selection->coordinates_case() == v1::Selection::COORDINATES_NOT_SET &&
+      encoding.max_position_embeddings() > 0) {
+    selection->mutable_position_range()->set_begin(0);
+    selection->mutable_position_range()->set_end(encoding.max_position_embeddings());
+  }
+  if (format->dtype() == v1::DTYPE_UNSPECIFIED) {
+    if (encoding.dtype() == "bf16") format->set_dtype(v1::DTYPE_BF16);
+    if (encoding.dtype() == "f16") format->set_dtype(v1::DTYPE_F16);
+  }
+}
+
+// XXH3-128 of `bytes` as 32 lower-case hex digits, most significant first.
+std::string Hash128(const std::string& bytes) {
+  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
+  return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
+}
+
+std::string TableId(const CanonicalSpec& spec, const TableShape& shape,
+                    absl::string_view numerics_version) {
+  return Hash128(absl::StrCat("posenc.table.1;", numerics_version, ";", spec.key(),
+                              CanonicalKey(shape.selection), CanonicalKey(shape.format)));
+}
+
+void CopyCounters(const CacheCounters& from, v1::CacheStats* to) {
+  to->set_bytes(from.bytes);
+  to->set_budget_bytes(from.budget_bytes);
+  to->set_entries(from.entries);
+  to->set_hits(from.hits);
+  to->set_misses(from.misses);
+  to->set_waits(from.waits);
+  to->set_evictions(from.evictions);
+}
+
+}  // namespace
+
+// All that is known before any work: the header is complete but for what
+// depends on a selection when there is none.
+struct Engine::Resolved {
+  CanonicalSpec spec;
+  std::shared_ptr<const Plan> plan;
+  std::optional<TableShape> shape;
+  v1::TableHeader header;
+};
+
+Engine::Engine(EngineOptions options)
+    : options_(options), plans_(options.plan_cache_bytes), pages_(options.page_cache_bytes) {}
+
+template <typename Request>
+absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
+  const auto id_count = static_cast<uint64_t>(request.selection().position_ids().ids_size());
+  if (id_count > options_.max_position_ids) {
+    return QuotaError("selection.position_ids.ids",
+                      absl::StrCat(id_count, " ids exceed max_position_ids (",
+                                   options_.max_position_ids, "); ask for a position_range"));
+  }
+  ASSIGN_OR_RETURN(Source source, ResolveSource(request));
+  v1::Selection selection = request.selection();
+  v1::TensorFormat format = request.format();
+  ASSIGN_OR_RETURN(CanonicalSpec spec, Canonicalize(std::move(source.spec)));
+  const Family& family = FamilyOf(spec.proto());
+  if (source.encoding.has_value()) FillFromModel(family, *source.encoding, &selection, &format);
+
+  v1::TableHeader header;
+  *header.mutable_spec() = spec.proto();
+  header.set_numerics_version(std::string(family.numerics_version()));
+  *header.mutable_findings() = std::move(source.findings);
+  if (source.encoding.has_value()) {
+    header.set_max_position_embeddings(source.encoding->max_position_embeddings());
+  }
+
+  std::optional<TableShape> shape;
+  const bool describes_spec_alone =
+      std::is_same_v<Request, v1::DescribeTableRequest> &&
+      selection.coordinates_case() == v1::Selection::COORDINATES_NOT_SET &&
+      format.layout() == v1::LAYOUT_UNSPECIFIED;
+  if (!describes_spec_alone) {
+    ASSIGN_OR_RETURN(shape, family.Resolve(spec, selection, format));
+    if (!SetTensors(*shape, &header) || header.total_bytes() > options_.max_table_bytes) {
+      return QuotaError("selection",
+                        absl::StrCat("the table's ", header.total_bytes(),
+                                     " bytes exceed max_table_bytes (", options_.max_table_bytes,
+                                     "); ask for fewer positions, or for the vector form"));
+    }
+    *header.mutable_selection() = shape->selection;
+    *header.mutable_format() = shape->format;
+    header.set_table_id(TableId(spec, *shape, family.numerics_version()));
+  }
+
+  auto plan = plans_.FindOrMake(spec.key(), [&] { return family.MakePlan(spec); });
+  header.set_attention_factor(plan->attention_factor());
+  return Resolved{std::move(spec), std::move(plan), std::move(shape), std::move(header)};
+}
+
+absl::StatusOr<std::unique_ptr<Table>> Engine::GetTable(const v1::GetTableRequest& request) {
+  ASSIGN_OR_RETURN(Resolved resolved, Resolve(request));
+  const std::string& table_id = resolved.header.table_id();
+  if (!request.if_table_id().empty() && request.if_table_id() != table_id) {
+    return absl::FailedPreconditionError(absl::StrCat("if_table_id: this request's table is ",
+                                                      table_id, ", not ",
+                                                      absl::CHexEscape(request.if_table_id())));
+  }
+  if (request.read_offset() > resolved.header.total_bytes()) {
+    return absl::OutOfRangeError(absl::StrCat("read_offset: the table has ",
+                                              resolved.header.total_bytes(), " bytes, got ",
+                                              request.read_offset()));
+  }
+  return std::make_unique<Table>(std::move(resolved.header), *std::move(resolved.shape),
+                                 resolved.spec.key(), std::move(resolved.plan), &pages_,
+                                 options_.page_bytes, request.read_offset());
+}
+
+absl::StatusOr<v1::DescribeTableResponse> Engine::DescribeTable(
+    const v1::DescribeTableRequest& request) {
+  ASSIGN_OR_RETURN(Resolved resolved, Resolve(request));
+  v1::DescribeTableResponse response;
+  resolved.plan->Describe(&response);
+  *response.mutable_header() = std::move(resolved.header);
+  return response;
+}
+
+absl::StatusOr<v1::ResolveModelConfigResponse> Engine::ResolveModelConfig(
+    const v1::ResolveModelConfigRequest& request) {
+  ASSIGN_OR_RETURN(v1::ResolveModelConfigResponse response,
+                   posenc::ResolveModelConfig(request.model()));
+  for (v1::ResolvedEncoding& encoding : *response.mutable_encodings()) {
+    if (!encoding.has_spec()) continue;
+    ASSIGN_OR_RETURN(const CanonicalSpec spec, Canonicalize(encoding.spec()));
+    const Family& family = FamilyOf(spec.proto());
+    const auto plan = plans_.FindOrMake(spec.key(), [&] { return family.MakePlan(spec); });
+    *encoding.mutable_spec() = spec.proto();
+    encoding.set_attention_factor(plan->attention_factor());
+  }
+  return response;
+}
+
+v1::GetServerInfoResponse Engine::GetServerInfo() const {
+  v1::GetServerInfoResponse info;
+  info.set_version(POSENC_VERSION);
+  v1::Limits* limits = info.mutable_limits();
+  limits->set_max_table_bytes(options_.max_table_bytes);
+  limits->set_max_position_ids(options_.max_position_ids);
+  limits->set_chunk_bytes(options_.page_bytes);
+  for (const Family* family : AllFamilies()) {
+    v1::EncodingInfo* encoding = info.add_encodings();
+    encoding->set_family(std::string(family->name()));
+    encoding->set_numerics_version(std::string(family->numerics_version()));
+    for (const v1::Layout layout : family->layouts()) encoding->add_layouts(layout);
+    for (const v1::DType dtype : family->dtypes()) encoding->add_dtypes(dtype);
+  }
+  for (std::string& type : KnownModelTypes()) info.add_model_types(std::move(type));
+  CopyCounters(plans_.counters(), info.mutable_plan_cache());
+  CopyCounters(pages_.counters(), info.mutable_page_cache());
+  return info;
+}
+
+}  // namespace posenc

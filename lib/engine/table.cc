@@ -1,0 +1,113 @@
+#include "lib/engine/table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace posenc {
+namespace {
+
+int64_t FloorTo(int64_t value, int64_t multiple) {
+  const int64_t remainder = value % multiple;
+  return value - (remainder < 0 ? remainder + multiple : remainder);
+}
+
+}  // namespace
+
+int64_t DTypeBytes(v1::DType dtype) {
+  switch (dtype) {
+    case v1::DTYPE_F64:
+      return 8;
+    case v1::DTYPE_F32:
+    case v1::DTYPE_I32:
+      return 4;
+    case v1::DTYPE_F16:
+    case v1::DTYPE_BF16:
+      return 2;
+    default:
+      return 0;  // never canonical
+  }
+}
+
+bool SetTensors(const TableShape& shape, v1::TableHeader* header) {
+  uint64_t offset = 0;
+  for (const Tensor& tensor : shape.tensors) {
+    int64_t bytes = DTypeBytes(tensor.dtype);
+    for (const int64_t dim : tensor.shape) {
+      if (__builtin_mul_overflow(bytes, dim, &bytes)) return false;
+    }
+    v1::TensorInfo* info = header->add_tensors();
+    info->set_name(tensor.name);
+    info->set_dtype(tensor.dtype);
+    info->mutable_shape()->Add(tensor.shape.begin(), tensor.shape.end());
+    info->set_offset(offset);
+    info->set_bytes(static_cast<uint64_t>(bytes));
+    offset += static_cast<uint64_t>(bytes);
+    if (offset > uint64_t{INT64_MAX}) return false;
+  }
+  header->set_total_bytes(offset);
+  return true;
+}
+
+Table::Table(v1::TableHeader header, TableShape shape, std::string spec_key,
+             std::shared_ptr<const Plan> plan, SingleFlightCache<Page>* pages, size_t page_bytes,
+             uint64_t offset)
+    : header_(std::move(header)),
+      shape_(std::move(shape)),
+      spec_key_(std::move(spec_key)),
+      plan_(std::move(plan)),
+      pages_(pages),
+      page_bytes_(page_bytes),
+      offset_(offset) {}
+
+// Pages are cut at multiples of their size on the coordinate axis, so requests
+// that overlap share them. Where a table covers a page only in part (its ends),
+// the rest of that page is never computed: the part is taken from a cached page
+// if there is one, or filled alone and not kept.
+Slice Table::Next() {
+  while (offset_ >= header_.tensors(static_cast<int>(tensor_)).offset() +
+                        header_.tensors(static_cast<int>(tensor_)).bytes()) {
+    ++tensor_;
+  }
+  const v1::TensorInfo& info = header_.tensors(static_cast<int>(tensor_));
+  const Tensor& tensor = shape_.tensors[tensor_];
+  const int64_t element_bytes = DTypeBytes(tensor.dtype);
+  const int64_t units =
+      std::max<int64_t>(1, static_cast<int64_t>(page_bytes_) / (tensor.unit * element_bytes));
+  const int64_t page_size = units * tensor.unit;
+
+  const int64_t byte = static_cast<int64_t>(offset_ - info.offset());
+  const int64_t address = tensor.origin + byte / element_bytes;
+  const int64_t page_begin = FloorTo(address, page_size);
+  const int64_t begin = std::max(page_begin, tensor.origin);
+  const int64_t end = std::min(page_begin + page_size, tensor.origin + tensor.size());
+
+  const std::string key = absl::StrCat(
+      absl::string_view(reinterpret_cast<const char*>(&page_begin), sizeof(page_begin)),
+      absl::string_view(reinterpret_cast<const char*>(&page_size), sizeof(page_size)),
+      static_cast<int>(shape_.format.layout()), ":", tensor_, ":", static_cast<int>(tensor.dtype),
+      ":", spec_key_, shape_.coordinates_key);
+  const auto fill = [&](int64_t from, int64_t to) {
+    const auto page = std::make_shared<Page>(static_cast<size_t>((to - from) * element_bytes));
+    plan_->Fill(shape_, tensor_, from, page->mutable_data());
+    return page;
+  };
+
+  std::shared_ptr<const Page> page;
+  int64_t first = page_begin;  // address of the page's first byte
+  if (end - begin == page_size) {
+    page = pages_->FindOrMake(key, [&] { return fill(begin, end); });
+  } else if (page = pages_->Find(key); page == nullptr) {
+    first = FloorTo(address, tensor.unit);
+    page = fill(first, end);
+  }
+  const size_t skip = static_cast<size_t>(byte + (tensor.origin - first) * element_bytes);
+  const size_t size = static_cast<size_t>((end - first) * element_bytes) - skip;
+  Slice slice{std::move(page), {}};
+  slice.bytes = slice.page->data().subspan(skip, size);
+  offset_ += size;
+  return slice;
+}
+
+}  // namespace posenc

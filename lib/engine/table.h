@@ -1,0 +1,65 @@
+// A table that is being read: its header, and a cursor over its bytes.
+//
+// The reader pulls: Next() fills or finds one page and returns a slice that pins
+// it, so a slow reader costs one page and a cancelled one costs nothing more.
+#ifndef POSENC_LIB_ENGINE_TABLE_H_
+#define POSENC_LIB_ENGINE_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "lib/cache/page.h"
+#include "lib/cache/single_flight_cache.h"
+#include "lib/families/family.h"
+#include "posenc/v1/table.pb.h"
+
+namespace posenc {
+
+// Bytes of a table that stay where they are while `page` is held.
+struct Slice {
+  std::shared_ptr<const Page> page;
+  std::span<const std::byte> bytes;
+};
+
+// Not thread-safe: one reader.
+class Table {
+ public:
+  Table(v1::TableHeader header, TableShape shape, std::string spec_key,
+        std::shared_ptr<const Plan> plan, SingleFlightCache<Page>* pages, size_t page_bytes,
+        uint64_t offset);
+
+  const v1::TableHeader& header() const { return header_; }
+
+  // Of the next byte; header().total_bytes() at the end.
+  uint64_t offset() const { return offset_; }
+  bool done() const { return offset_ == header_.total_bytes(); }
+
+  // The bytes from offset() to the end of their page, and moves past them.
+  // REQUIRES: not done(). Not empty, at most about the engine's page_bytes.
+  Slice Next();
+
+ private:
+  v1::TableHeader header_;
+  TableShape shape_;
+  std::string spec_key_;
+  std::shared_ptr<const Plan> plan_;
+  SingleFlightCache<Page>* pages_;
+  size_t page_bytes_;
+  uint64_t offset_;
+  size_t tensor_ = 0;  // the one that holds offset_
+};
+
+// Sets offset and bytes of each tensor, and total_bytes. False when a size
+// overflows 63 bits.
+bool SetTensors(const TableShape& shape, v1::TableHeader* header);
+
+// Bytes of one element.
+int64_t DTypeBytes(v1::DType dtype);
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_ENGINE_TABLE_H_

@@ -1,0 +1,53 @@
+// Which families there are: one exhaustive switch, and the entry to all of them.
+#include "lib/families/families.h"
+
+#include <array>
+#include <utility>
+
+#include "lib/base/canonical_key.h"
+#include "lib/base/status.h"
+#include "lib/families/family.h"
+
+namespace posenc {
+
+CanonicalSpec::CanonicalSpec(v1::EncodingSpec proto)
+    : proto_(std::move(proto)), key_(CanonicalKey(proto_)) {}
+
+int64_t Tensor::size() const {
+  int64_t elements = 1;
+  for (const int64_t dim : shape) elements *= dim;
+  return elements;
+}
+
+const Family& FamilyOf(const v1::EncodingSpec& spec) {
+  switch (spec.family_case()) {
+    case v1::EncodingSpec::kSinusoidal:
+      return SinusoidalFamily();
+    case v1::EncodingSpec::kRope:
+      return RopeFamily();
+    case v1::EncodingSpec::kAlibi:
+      return AlibiFamily();
+    case v1::EncodingSpec::kT5:
+      return T5Family();
+    case v1::EncodingSpec::FAMILY_NOT_SET:
+      break;
+  }
+  std::abort();  // excluded by REQUIRES; Canonicalize refuses it
+}
+
+std::span<const Family* const> AllFamilies() {
+  static const std::array<const Family*, 4> kFamilies = {&SinusoidalFamily(), &RopeFamily(),
+                                                         &AlibiFamily(), &T5Family()};
+  return kFamilies;
+}
+
+absl::StatusOr<CanonicalSpec> Canonicalize(v1::EncodingSpec spec) {
+  if (spec.family_case() == v1::EncodingSpec::FAMILY_NOT_SET) {
+    return FieldError("spec", "one family is required: sinusoidal, rope, alibi or t5");
+  }
+  spec.DiscardUnknownFields();
+  RETURN_IF_ERROR(FamilyOf(spec).Canonicalize(&spec));
+  return CanonicalSpec(std::move(spec));
+}
+
+}  // namespace posenc

@@ -1,0 +1,16 @@
+// One accessor a family, each defined in the family's own file.
+#ifndef POSENC_LIB_FAMILIES_FAMILIES_H_
+#define POSENC_LIB_FAMILIES_FAMILIES_H_
+
+#include "lib/families/family.h"
+
+namespace posenc {
+
+const Family& SinusoidalFamily();
+const Family& RopeFamily();
+const Family& AlibiFamily();
+const Family& T5Family();
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_FAMILIES_FAMILIES_H_

@@ -1,0 +1,40 @@
+#include "gtest/gtest.h"
+#include "lib/base/canonical_key.h"
+#include "lib/base/status.h"
+#include "posenc/v1/encoding.pb.h"
+#include "posenc/v1/error_details.pb.h"
+
+namespace posenc {
+namespace {
+
+TEST(CanonicalKeyTest, UnsetAndDefaultDiffer) {
+  v1::AlibiSpec unset;
+  v1::AlibiSpec zero;
+  zero.set_num_heads(0);
+  EXPECT_NE(CanonicalKey(unset), CanonicalKey(zero));
+}
+
+TEST(CanonicalKeyTest, IsTheDocumentedBytes) {
+  v1::AlibiSpec spec;
+  spec.set_num_heads(8);
+  const std::string expected(
+      "\x01\0\0\0"
+      "\x01\0\0\0\0\0\0\0"
+      "\x08\0\0\0\0\0\0\0"
+      "\0\0\0\0",
+      24);
+  EXPECT_EQ(CanonicalKey(spec), expected);
+}
+
+TEST(FieldErrorTest, CarriesABadRequestDetail) {
+  const absl::Status status = FieldError("rope.rotary_dim", "must be even, got 65");
+  EXPECT_EQ(status.message(), "rope.rotary_dim: must be even, got 65");
+  v1::BadRequest detail;
+  ASSERT_TRUE(detail.ParseFromString(
+      std::string(*status.GetPayload("type.googleapis.com/google.rpc.BadRequest"))));
+  ASSERT_EQ(detail.field_violations_size(), 1);
+  EXPECT_EQ(detail.field_violations(0).field(), "rope.rotary_dim");
+}
+
+}  // namespace
+}  // namespace posenc

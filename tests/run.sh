@@ -1,0 +1,14 @@
+#!/bin/sh
+# Installs what is missing, builds, and runs every test: release, then everything
+# under ASan and UBSan, then lib/ under TSan. `sh tests/run.sh release` (or asan,
+# tsan) runs one of them.
+set -eu
+cd "$(dirname "$0")/.."
+sh deploy/install-packages.sh
+
+for preset in ${1:-asan tsan release}; do
+  echo "== $preset"
+  cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset"
+  ctest --preset "$preset" -j "$(nproc)"
+done

@@ -1,0 +1,176 @@
+// The Connection over a gRPC channel: the only client file that knows the wire.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/status_from_grpc.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/grpcpp.h"
+#include "posenc/connection.h"
+#include "posenc/v1/service.grpc.pb.h"
+
+namespace posenc {
+namespace {
+
+using Stub = v1::PositionalEncodingService::Stub;
+
+// A table's header may echo a million position ids; its chunks are about 1 MiB.
+constexpr int kMaxMessageBytes = 16 << 20;
+
+// One read at a time on a completion queue of its own: the caller's thread does
+// the work, as with the synchronous reader (the callback reader halves the
+// throughput with a thread hop a message), and a wait can have an end.
+class GrpcTableStream final : public TableStream {
+ public:
+  GrpcTableStream(Stub* stub, const v1::GetTableRequest& request, const CallContext& context)
+      : progress_timeout_(context.progress_timeout) {
+    if (context.deadline != absl::InfiniteFuture()) {
+      context_.set_deadline(absl::ToChronoTime(context.deadline));
+    }
+    reader_ = stub->PrepareAsyncGetTable(&context_, request, &queue_);
+    reader_->StartCall(nullptr);
+    Await();
+  }
+
+  ~GrpcTableStream() override {
+    if (!finished_) {
+      context_.TryCancel();
+      Finish().IgnoreError();
+    }
+    queue_.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_.Next(&tag, &ok)) {
+    }
+  }
+
+  absl::StatusOr<std::optional<TableChunk>> Read() override {
+    reader_->Read(&message_, nullptr);
+    if (!Await()) {
+      if (absl::Status status = Finish(); !status.ok()) return status;
+      return std::nullopt;
+    }
+    TableChunk chunk;
+    if (message_.has_header()) chunk.header = &message_.header();
+    chunk.offset = message_.offset();
+    chunk.checksum = message_.checksum();
+    chunk.content_hash = message_.content_hash();
+    chunk.data = std::as_bytes(std::span<const char>(message_.data()));
+    return chunk;
+  }
+
+ private:
+  // The outcome of the operation under way: false when the stream has ended.
+  bool Await() {
+    const absl::Time latest = absl::Now() + progress_timeout_;
+    void* tag = nullptr;
+    bool ok = false;
+    if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(latest)) ==
+        grpc::CompletionQueue::TIMEOUT) {
+      timed_out_ = true;
+      context_.TryCancel();  // ends the operation at once
+      queue_.Next(&tag, &ok);
+    }
+    return ok;
+  }
+
+  absl::Status Finish() {
+    grpc::Status status;
+    reader_->Finish(&status, nullptr);
+    Await();
+    finished_ = true;
+    if (timed_out_ && status.error_code() == grpc::StatusCode::CANCELLED) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("no message for ", absl::FormatDuration(progress_timeout_)));
+    }
+    return StatusFromGrpc(status);
+  }
+
+  const absl::Duration progress_timeout_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::GetTableResponse>> reader_;
+  v1::GetTableResponse message_;  // kept, so that its buffers are used again
+  bool timed_out_ = false;
+  bool finished_ = false;
+};
+
+class GrpcConnection final : public Connection {
+ public:
+  explicit GrpcConnection(const std::shared_ptr<grpc::Channel>& channel)
+      : stub_(v1::PositionalEncodingService::NewStub(channel)),
+        health_(grpc::health::v1::Health::NewStub(channel)) {}
+
+  std::unique_ptr<TableStream> GetTable(const v1::GetTableRequest& request,
+                                        const CallContext& context) override {
+    return std::make_unique<GrpcTableStream>(stub_.get(), request, context);
+  }
+
+  absl::StatusOr<v1::DescribeTableResponse> DescribeTable(
+      const v1::DescribeTableRequest& request, const CallContext& context) override {
+    return Call(*stub_, &Stub::DescribeTable, request, context);
+  }
+
+  absl::StatusOr<v1::ResolveModelConfigResponse> ResolveModelConfig(
+      const v1::ResolveModelConfigRequest& request, const CallContext& context) override {
+    return Call(*stub_, &Stub::ResolveModelConfig, request, context);
+  }
+
+  absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo(
+      const v1::GetServerInfoRequest& request, const CallContext& context) override {
+    return Call(*stub_, &Stub::GetServerInfo, request, context);
+  }
+
+  absl::Status CheckHealth(const std::string& service, const CallContext& context) override {
+    using HealthCheckResponse = grpc::health::v1::HealthCheckResponse;
+    grpc::health::v1::HealthCheckRequest request;
+    request.set_service(service);
+    const absl::StatusOr<HealthCheckResponse> response =
+        Call(*health_, &grpc::health::v1::Health::Stub::Check, request, context);
+    if (!response.ok()) return response.status();
+    if (response->status() == HealthCheckResponse::SERVING) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat("the server says ", HealthCheckResponse::ServingStatus_Name(response->status())));
+  }
+
+ private:
+  template <typename ServiceStub, typename Request, typename Response>
+  static absl::StatusOr<Response> Call(ServiceStub& stub,
+                                       grpc::Status (ServiceStub::*method)(grpc::ClientContext*,
+                                                                           const Request&,
+                                                                           Response*),
+                                       const Request& request, const CallContext& context) {
+    grpc::ClientContext client_context;
+    client_context.set_deadline(absl::ToChronoTime(context.deadline));
+    Response response;
+    const absl::Status status =
+        StatusFromGrpc((stub.*method)(&client_context, request, &response));
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  const std::unique_ptr<Stub> stub_;
+  const std::unique_ptr<grpc::health::v1::Health::Stub> health_;
+};
+
+}  // namespace
+
+std::shared_ptr<Connection> MakeConnection(const std::string& target,
+                                           const ClientOptions& options) {
+  grpc::ChannelArguments arguments;
+  arguments.SetUserAgentPrefix("posenc-client/" POSENC_VERSION);
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // gRPC waits 1 s before it tries to connect again, and fails calls meanwhile:
+  // our four attempts would all fall into that wait.
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return std::make_shared<GrpcConnection>(grpc::CreateCustomChannel(
+      target, options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
+      arguments));
+}
+
+}  // namespace posenc

@@ -56,9 +56,10 @@ absl::Status CheckHeader(const v1::TableHeader& header) {
   for (const v1::TensorInfo& tensor : header.tensors()) {
     if (tensor.offset() != offset || !SizeHolds(tensor) ||
         __builtin_add_overflow(offset, tensor.bytes(), &offset)) {
-      return absl::InternalError(absl::StrCat(
-          "malformed header: offset, shape, dtype and bytes of tensor \"",
-          absl::CHexEscape(tensor.name()), "\" contradict each other: ", tensor.ShortDebugString()));
+      return absl::InternalError(
+          absl::StrCat("malformed header: offset, shape, dtype and bytes of tensor \"",
+                       absl::CHexEscape(tensor.name()),
+                       "\" contradict each other: ", tensor.ShortDebugString()));
     }
   }
   if (offset != header.total_bytes()) {
@@ -90,9 +91,9 @@ absl::Status CheckChunk(const TableChunk& chunk, uint64_t offset, uint64_t total
   if (!chunk.checksum.has_value()) return absl::OkStatus();
   const uint64_t checksum = XXH3_64bits(chunk.data.data(), chunk.data.size());
   if (checksum != *chunk.checksum) {
-    return absl::DataLossError(absl::StrFormat(
-        "checksum of the %d bytes at offset %d is %016x, the server said %016x", chunk.data.size(),
-        offset, checksum, *chunk.checksum));
+    return absl::DataLossError(
+        absl::StrFormat("checksum of the %d bytes at offset %d is %016x, the server said %016x",
+                        chunk.data.size(), offset, checksum, *chunk.checksum));
   }
   return absl::OkStatus();
 }

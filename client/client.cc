@@ -9,7 +9,8 @@ namespace {
 
 // Calls `attempt` (CallContext -> StatusOr) until it succeeds or the policy ends.
 template <typename Attempt>
-auto WithRetry(const ClientOptions& options, Attempt&& attempt) -> decltype(attempt(CallContext{})) {
+auto WithRetry(const ClientOptions& options, Attempt&& attempt)
+    -> decltype(attempt(CallContext{})) {
   const absl::Time deadline = options.clock.now() + options.call_timeout;
   Backoff backoff(options.retry, options.clock);
   while (true) {

@@ -69,8 +69,7 @@ class GrpcTableStream final : public TableStream {
     const absl::Time latest = absl::Now() + progress_timeout_;
     void* tag = nullptr;
     bool ok = false;
-    if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(latest)) ==
-        grpc::CompletionQueue::TIMEOUT) {
+    if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(latest)) == grpc::CompletionQueue::TIMEOUT) {
       timed_out_ = true;
       context_.TryCancel();  // ends the operation at once
       queue_.Next(&tag, &ok);
@@ -110,8 +109,8 @@ class GrpcConnection final : public Connection {
     return std::make_unique<GrpcTableStream>(stub_.get(), request, context);
   }
 
-  absl::StatusOr<v1::DescribeTableResponse> DescribeTable(
-      const v1::DescribeTableRequest& request, const CallContext& context) override {
+  absl::StatusOr<v1::DescribeTableResponse> DescribeTable(const v1::DescribeTableRequest& request,
+                                                          const CallContext& context) override {
     return Call(*stub_, &Stub::DescribeTable, request, context);
   }
 
@@ -120,8 +119,8 @@ class GrpcConnection final : public Connection {
     return Call(*stub_, &Stub::ResolveModelConfig, request, context);
   }
 
-  absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo(
-      const v1::GetServerInfoRequest& request, const CallContext& context) override {
+  absl::StatusOr<v1::GetServerInfoResponse> GetServerInfo(const v1::GetServerInfoRequest& request,
+                                                          const CallContext& context) override {
     return Call(*stub_, &Stub::GetServerInfo, request, context);
   }
 
@@ -133,8 +132,8 @@ class GrpcConnection final : public Connection {
         Call(*health_, &grpc::health::v1::Health::Stub::Check, request, context);
     if (!response.ok()) return response.status();
     if (response->status() == HealthCheckResponse::SERVING) return absl::OkStatus();
-    return absl::UnavailableError(
-        absl::StrCat("the server says ", HealthCheckResponse::ServingStatus_Name(response->status())));
+    return absl::UnavailableError(absl::StrCat(
+        "the server says ", HealthCheckResponse::ServingStatus_Name(response->status())));
   }
 
  private:
@@ -147,8 +146,7 @@ class GrpcConnection final : public Connection {
     grpc::ClientContext client_context;
     client_context.set_deadline(absl::ToChronoTime(context.deadline));
     Response response;
-    const absl::Status status =
-        StatusFromGrpc((stub.*method)(&client_context, request, &response));
+    const absl::Status status = StatusFromGrpc((stub.*method)(&client_context, request, &response));
     if (!status.ok()) return status;
     return response;
   }

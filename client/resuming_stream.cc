@@ -60,8 +60,8 @@ absl::StatusOr<std::span<const std::byte>> ResumingStream::Step() {
 void ResumingStream::OpenAttempt() {
   request_.set_read_offset(offset_);
   if (opened_) request_.set_if_table_id(header_.table_id());
-  stream_ = connection_->GetTable(request_,
-                                  CallContext{.progress_timeout = options_.progress_timeout});
+  stream_ =
+      connection_->GetTable(request_, CallContext{.progress_timeout = options_.progress_timeout});
   first_message_ = true;
 }
 
@@ -101,9 +101,9 @@ absl::Status ResumingStream::Accept(const TableChunk& chunk) {
 
 absl::Status ResumingStream::AcceptContentHash(absl::string_view from_server) {
   if (offset_ != header_.total_bytes() || !hash_due_) {
-    return absl::InternalError(absl::StrCat(
-        "malformed stream: a content hash at offset ", offset_, " of ", header_.total_bytes(),
-        hash_due_ ? "" : ", where none is due"));
+    return absl::InternalError(absl::StrCat("malformed stream: a content hash at offset ", offset_,
+                                            " of ", header_.total_bytes(),
+                                            hash_due_ ? "" : ", where none is due"));
   }
   hash_due_ = false;
   const std::string ours = hash_.Hex();
@@ -121,8 +121,8 @@ absl::Status ResumingStream::End() {
     return absl::InternalError("malformed stream: it ended without a message");
   }
   if (offset_ != header_.total_bytes()) {
-    return absl::DataLossError(absl::StrCat("the stream ended at byte ", offset_, " of ",
-                                            header_.total_bytes()));
+    return absl::DataLossError(
+        absl::StrCat("the stream ended at byte ", offset_, " of ", header_.total_bytes()));
   }
   if (hash_due_) return absl::DataLossError("the stream ended without the content hash");
   if (hashes_all_) content_hash_ = hash_.Hex();

@@ -22,8 +22,8 @@ absl::Duration RequestedDelay(const absl::Status& status) {
   if (!payload.has_value() || !info.ParseFromString(std::string(*payload))) {
     return absl::ZeroDuration();
   }
-  const absl::Duration delay = absl::Seconds(info.retry_delay().seconds()) +
-                               absl::Nanoseconds(info.retry_delay().nanos());
+  const absl::Duration delay =
+      absl::Seconds(info.retry_delay().seconds()) + absl::Nanoseconds(info.retry_delay().nanos());
   return std::max(delay, absl::ZeroDuration());
 }
 

@@ -52,8 +52,8 @@ absl::StatusOr<size_t> TableReader::Read(std::span<std::byte> out) {
 absl::Status TableReader::ReadAll(std::span<std::byte> out) {
   const uint64_t rest = header().total_bytes() - offset_;
   if (out.size() != rest) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "out: must have the size of what is left, ", rest, " bytes, got ", out.size()));
+    return absl::InvalidArgumentError(absl::StrCat("out: must have the size of what is left, ",
+                                                   rest, " bytes, got ", out.size()));
   }
   return Read(out).status();
 }

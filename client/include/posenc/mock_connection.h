@@ -31,8 +31,8 @@ class MockConnection : public Connection {
               (override));
   MOCK_METHOD(absl::StatusOr<v1::GetServerInfoResponse>, GetServerInfo,
               (const v1::GetServerInfoRequest& request, const CallContext& context), (override));
-  MOCK_METHOD(absl::Status, CheckHealth,
-              (const std::string& service, const CallContext& context), (override));
+  MOCK_METHOD(absl::Status, CheckHealth, (const std::string& service, const CallContext& context),
+              (override));
 };
 
 }  // namespace posenc

@@ -145,22 +145,25 @@ class JsonEvents {
     parent.last_child = index;
   }
 
+  // The iterative reader takes a bracket only after its event.
+  size_t BehindBracket() const { return stream_->Tell() + 1; }
+
   bool Open(JsonValue::Type type) {
     if (++depth_ > kMaxConfigDepth) {
       status_ = FieldError(document_->sources_[source_].field,
                            absl::StrCat("must not be nested deeper than ", kMaxConfigDepth,
-                                        " levels, is at ", Place(text(), stream_->Tell() - 1)));
+                                        " levels, is at ", Place(text(), stream_->Tell())));
       return false;
     }
     if (Append(type) == nullptr) return false;
     open_ = static_cast<int32_t>(document_->nodes_.size()) - 1;
-    last_end_ = stream_->Tell();
+    last_end_ = BehindBracket();
     return true;
   }
 
   bool Close() {
     --depth_;
-    last_end_ = stream_->Tell();
+    last_end_ = BehindBracket();
     open().end = static_cast<uint32_t>(last_end_);
     open_ = open().parent;
     return true;

@@ -43,7 +43,7 @@ TEST(ModelConfigRefusalTest, BinaryAndForeignEncodings) {
             "config_json: must be UTF-8 without a byte order mark, got one at the start");
   EXPECT_EQ(Refusal(std::string("\xFF\xFE{\0}\0", 6)), "config_json: must be UTF-8, got UTF-16");
   EXPECT_EQ(Refusal("{\"a\": \"\xC0\xAF\"}"),
-            "config_json: must be JSON: Invalid encoding in string (line 1, column 9)");
+            "config_json: must be JSON: Invalid encoding in string (line 1, column 8)");
 }
 
 TEST(ModelConfigRefusalTest, DepthSizeAndCount) {
@@ -90,8 +90,8 @@ TEST(ModelConfigRefusalTest, FactorsThatAreNoFactors) {
             "config_json/rope_scaling/factor: must be a finite number, got NaN");
   EXPECT_EQ(with_factor("Infinity"),
             "config_json/rope_scaling/factor: must be a finite number, got Infinity");
-  EXPECT_EQ(with_factor("1e999"),
-            "config_json/rope_scaling/factor: must be a finite number, got 1e999");
+  EXPECT_THAT(with_factor("1e999"),
+              StartsWith("config_json: must be JSON: Number too big to be stored in double"));
 }
 
 TEST(ModelConfigRefusalTest, ThetaThatIsNoBase) {

@@ -1,0 +1,29 @@
+// ALiBi's slopes: one positive number a head.
+//
+// With P the largest power of two <= num_heads and M = alibi_bias_max, the real
+// numbers are, for heads h = 0, 1, ...:
+//
+//   h <  P   2^(-M (h + 1) / P)
+//   h >= P   2^(-M (2 (h - P) + 1) / 2P)   every other slope of 2P heads
+//
+// Published code computes them in four ways that give other bits; which one is
+// slope_rounding, since a model was trained with its own.
+#ifndef POSENC_LIB_FAMILIES_ALIBI_SLOPES_H_
+#define POSENC_LIB_FAMILIES_ALIBI_SLOPES_H_
+
+#include <vector>
+
+#include "posenc/v1/encoding.pb.h"
+
+namespace posenc {
+
+// The smallest slope is 2^-alibi_bias_max: up to here it is a normal float32 in
+// every rounding (BLOOM's float32 powers drift a little below it).
+inline constexpr double kMaxAlibiBiasMax = 100.0;
+
+// [num_heads]. REQUIRES: a canonical spec.
+std::vector<float> AlibiSlopes(const v1::AlibiSpec& spec);
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_FAMILIES_ALIBI_SLOPES_H_

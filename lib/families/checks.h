@@ -1,0 +1,42 @@
+// The rules that many fields of a spec share, worded once.
+#ifndef POSENC_LIB_FAMILIES_CHECKS_H_
+#define POSENC_LIB_FAMILIES_CHECKS_H_
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "lib/base/status.h"
+
+namespace posenc {
+
+// "t5.num_buckets: must be in [2, 65536], got 1"
+inline absl::Status CheckInRange(absl::string_view field, int64_t value, int64_t min, int64_t max) {
+  if (value >= min && value <= max) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be in [", min, ", ", max, "], got ", value));
+}
+
+// "alibi.alibi_bias_max: must be above 0 and at most 100, got nan"
+inline absl::Status CheckPositive(absl::string_view field, double value, double max) {
+  if (value > 0 && value <= max) return absl::OkStatus();  // NaN fails both
+  return FieldError(field, absl::StrCat("must be above 0 and at most ", max, ", got ", value));
+}
+
+// "sinusoidal.base: must be finite and above 0, got inf"
+inline absl::Status CheckFinitePositive(absl::string_view field, double value) {
+  if (std::isfinite(value) && value > 0) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be finite and above 0, got ", value));
+}
+
+// Proto3 enums are open: a number that this version does not know is refused.
+inline absl::Status CheckEnum(absl::string_view field, bool is_known, int value) {
+  if (is_known) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("unknown value ", value));
+}
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_FAMILIES_CHECKS_H_

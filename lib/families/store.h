@@ -1,0 +1,42 @@
+// From the float32 that a family computes in to the dtype of a tensor.
+#ifndef POSENC_LIB_FAMILIES_STORE_H_
+#define POSENC_LIB_FAMILIES_STORE_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "posenc/v1/table.pb.h"
+
+namespace posenc {
+
+// Of one element. REQUIRES: a known dtype.
+int64_t ElementBytes(v1::DType dtype);
+
+// Rounds each value once (f64 widens) into `out`, little-endian.
+// REQUIRES: a float dtype; out.size() is values.size() elements.
+void StoreFloats(std::span<const float> values, v1::DType dtype, std::span<std::byte> out);
+
+// Fills `out` a block at a time: make(index, block) writes the float32 values of
+// elements index, index + 1, ... A block stays in the first-level cache.
+template <typename MakeBlock>
+void StoreBlocks(v1::DType dtype, std::span<std::byte> out, const MakeBlock& make) {
+  constexpr int64_t kBlock = 1024;
+  const int64_t element_bytes = ElementBytes(dtype);
+  const int64_t count = static_cast<int64_t>(out.size()) / element_bytes;
+  std::array<float, kBlock> block;
+  for (int64_t index = 0; index < count; index += kBlock) {
+    const auto size = static_cast<size_t>(std::min(kBlock, count - index));
+    const std::span<float> values(block.data(), size);
+    make(index, values);
+    StoreFloats(values, dtype,
+                out.subspan(static_cast<size_t>(index * element_bytes),
+                            size * static_cast<size_t>(element_bytes)));
+  }
+}
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_FAMILIES_STORE_H_

@@ -1,0 +1,295 @@
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/families/alibi_slopes.h"
+#include "lib/numeric/dtype.h"
+#include "tests/support/reference.h"
+#include "tests/support/tables.h"
+
+namespace posenc::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+std::vector<float> Slopes(int64_t num_heads, v1::SlopeRounding rounding = v1::SLOPE_ROUNDING_PRESS,
+                          double alibi_bias_max = 8.0) {
+  v1::AlibiSpec spec;
+  spec.set_num_heads(num_heads);
+  spec.set_alibi_bias_max(alibi_bias_max);
+  spec.set_slope_rounding(rounding);
+  return AlibiSlopes(spec);
+}
+
+// The slow twin: 2^(-M k / n), rounded once.
+float RealSlope(double alibi_bias_max, int64_t k, int64_t n) {
+  return Pow(Real(2.0), -Real(alibi_bias_max) * Real::FromInt(k) / Real::FromInt(n)).ToFloat();
+}
+
+// The slope of one head in the words of the paper's footnote.
+float ExactSlope(int64_t num_heads, double alibi_bias_max, int64_t head) {
+  int64_t power_of_two = 1;
+  while (2 * power_of_two <= num_heads) power_of_two *= 2;
+  if (head < power_of_two) return RealSlope(alibi_bias_max, head + 1, power_of_two);
+  return RealSlope(alibi_bias_max, 2 * (head - power_of_two) + 1, 2 * power_of_two);
+}
+
+int64_t UlpsBetween(float a, float b) {
+  return std::abs(int64_t{std::bit_cast<int32_t>(a)} - int64_t{std::bit_cast<int32_t>(b)});
+}
+
+// Press et al. 2022, section 3: "for 8 heads, 1/2^1, 1/2^2, ..., 1/2^8", and for
+// 16 heads the geometric means between those too.
+TEST(AlibiSlopesTest, EightHeadsHalveFromAHalf) {
+  EXPECT_THAT(Slopes(8), ElementsAre(1.0f / 2, 1.0f / 4, 1.0f / 8, 1.0f / 16, 1.0f / 32, 1.0f / 64,
+                                     1.0f / 128, 1.0f / 256));
+  const std::vector<float> sixteen = Slopes(16);
+  EXPECT_EQ(sixteen[0], std::sqrt(0.5f));
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(sixteen[2 * i + 1], Slopes(8)[i]);
+}
+
+// Executed from the paper's code (alibi.slopes.A.h12); candle#1189 lists the same twelve.
+TEST(AlibiSlopesTest, SlopesOfTwelveHeadsInterpolate) {
+  EXPECT_THAT(Slopes(12),
+              ElementsAre(0.5f, 0.25f, 0.125f, 0.0625f, 0.03125f, 0.015625f, 0.0078125f,
+                          0.00390625f, 0.707106769f, 0.353553385f, 0.176776692f, 0.0883883461f));
+  EXPECT_THAT(Slopes(6), ElementsAre(0.25f, 0.0625f, 0.015625f, 0.00390625f, 0.5f, 0.125f));
+}
+
+TEST(AlibiSlopesTest, PressIsTheRealSlopeRoundedOnce) {
+  for (int64_t num_heads = 1; num_heads <= 130; ++num_heads) {
+    const std::vector<float> slopes = Slopes(num_heads);
+    ASSERT_EQ(static_cast<int64_t>(slopes.size()), num_heads);
+    for (int64_t head = 0; head < num_heads; ++head) {
+      ASSERT_EQ(slopes[static_cast<size_t>(head)], ExactSlope(num_heads, 8.0, head))
+          << num_heads << " heads, head " << head;
+    }
+  }
+}
+
+// Same numbers in the same order. Measured over the executed references: up to 11
+// ulp for BLOOM's powers (128 heads), 1 ulp for MPT's.
+TEST(AlibiSlopesTest, TheRoundingsDifferByUlpsOnly) {
+  for (const int64_t num_heads : {1, 3, 7, 12, 16, 40, 71, 112, 128}) {
+    const std::vector<float> press = Slopes(num_heads);
+    const std::vector<float> bloom = Slopes(num_heads, v1::SLOPE_ROUNDING_BLOOM);
+    const std::vector<float> mpt = Slopes(num_heads, v1::SLOPE_ROUNDING_MPT);
+    ASSERT_EQ(bloom.size(), press.size());
+    ASSERT_EQ(mpt.size(), press.size());
+    for (size_t head = 0; head < press.size(); ++head) {
+      EXPECT_LE(UlpsBetween(press[head], bloom[head]), 11) << num_heads << " " << head;
+      EXPECT_LE(UlpsBetween(press[head], mpt[head]), 1) << num_heads << " " << head;
+    }
+  }
+}
+
+TEST(AlibiSlopesTest, TheLargestBiasMaxLeavesNormalSlopes) {
+  for (const v1::SlopeRounding rounding :
+       {v1::SLOPE_ROUNDING_PRESS, v1::SLOPE_ROUNDING_BLOOM, v1::SLOPE_ROUNDING_MPT}) {
+    for (const float slope : Slopes(5, rounding, kMaxAlibiBiasMax)) {
+      EXPECT_TRUE(std::isnormal(slope)) << slope;
+    }
+  }
+}
+
+TEST(AlibiTest, SlopesNeedNoGridAndComeInEveryDtype) {
+  const std::string spec = "alibi { num_heads: 12 }";
+  const auto slopes = FillOne(spec, {}, "layout: LAYOUT_SLOPES");
+  EXPECT_EQ(slopes.tensor.name, "alibi_slopes");
+  EXPECT_EQ(slopes.As<float>(), Slopes(12));
+  EXPECT_EQ(FillOne(spec, {}, "layout: LAYOUT_SLOPES dtype: DTYPE_F64").As<double>()[8],
+            static_cast<double>(0.707106769f));
+  EXPECT_EQ(FillOne(spec, {}, "layout: LAYOUT_SLOPES dtype: DTYPE_BF16").As<uint16_t>()[8],
+            RoundToBf16(0.707106769f));
+  EXPECT_EQ(FillOne(spec, {}, "layout: LAYOUT_SLOPES dtype: DTYPE_F16").As<uint16_t>()[8],
+            RoundToF16(0.707106769f));
+}
+
+TEST(AlibiTest, SlopesDoNotDependOnTheGrid) {
+  const auto with =
+      FillTable(Spec("alibi { num_heads: 3 }"), SelectGrid(4, 4), Format("layout: LAYOUT_SLOPES"));
+  ASSERT_TRUE(with.ok());
+  EXPECT_FALSE(with->shape.selection.has_attention_grid());
+  EXPECT_EQ(with->shape.coordinates_key, "");
+}
+
+// attention-gym#86: the sign. Query 3 and key 1 are two apart, and far is less.
+TEST(AlibiTest, KeysBeforeTheQueryAreBiasedDown) {
+  const auto bias = FillOne("alibi { num_heads: 8 }", SelectGrid(4, 4)).As<float>();
+  EXPECT_EQ(bias[3 * 4 + 1], -2 * 0.5f);
+  EXPECT_THAT(std::vector<float>(bias.begin(), bias.begin() + 4), Each(0.0f));
+}
+
+TEST(AlibiTest, EveryBiasEqualsTheSlowTwin) {
+  for (const auto& [queries, keys, offset] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{
+           {1, 9, 8}, {5, 5, 0}, {4, 7, 3}, {7, 4, 0}, {1, 1, 100000}, {3, 1500, 700}}) {
+    for (const bool symmetric : {false, true}) {
+      const std::string spec =
+          absl::StrCat("alibi { num_heads: 5 form: ",
+                       symmetric ? "ALIBI_FORM_SYMMETRIC" : "ALIBI_FORM_RELATIVE_CAUSAL", " }");
+      const auto bias = FillOne(spec, SelectGrid(queries, keys, offset)).As<float>();
+      const std::vector<float> slopes = Slopes(5);
+      size_t index = 0;
+      for (const float slope : slopes) {
+        for (int64_t i = 0; i < queries; ++i) {
+          for (int64_t j = 0; j < keys; ++j) {
+            const int64_t relative = j - (offset + i);
+            const int64_t distance =
+                symmetric ? -std::abs(relative) : std::min<int64_t>(relative, 0);
+            ASSERT_EQ(bias[index++], slope * static_cast<float>(distance)) << spec << i << " " << j;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(AlibiTest, TheDiagonalIsPositiveZero) {
+  for (const char* form : {"ALIBI_FORM_SYMMETRIC", "ALIBI_FORM_RELATIVE_CAUSAL"}) {
+    const auto bias =
+        FillOne(absl::StrCat("alibi { num_heads: 1 form: ", form, " }"), SelectGrid(3, 3));
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(std::bit_cast<uint32_t>(bias.As<float>()[4 * i]), 0u) << form;
+    }
+  }
+}
+
+TEST(AlibiTest, OtherDtypesRoundTheFloat32ProductOnce) {
+  const std::string spec = "alibi { num_heads: 12 form: ALIBI_FORM_SYMMETRIC }";
+  const v1::Selection grid = SelectGrid(2, 5000, 0);
+  const auto f32 = FillOne(spec, grid).As<float>();
+  const auto f64 = FillOne(spec, grid, "dtype: DTYPE_F64").As<double>();
+  const auto f16 = FillOne(spec, grid, "dtype: DTYPE_F16").As<uint16_t>();
+  const auto bf16 = FillOne(spec, grid, "dtype: DTYPE_BF16").As<uint16_t>();
+  for (size_t i = 0; i < f32.size(); ++i) {
+    ASSERT_EQ(f64[i], static_cast<double>(f32[i]));
+    ASSERT_EQ(f16[i], RoundToF16(f32[i]));
+    ASSERT_EQ(bf16[i], RoundToBf16(f32[i]));
+  }
+}
+
+TEST(AlibiTest, MatrixIsTheExpandedVector) {
+  const std::string spec = "alibi { num_heads: 3 form: ALIBI_FORM_SYMMETRIC }";
+  const v1::Selection grid = SelectGrid(4, 6, 2);
+  const auto matrix = FillOne(spec, grid).As<float>();
+  const auto vectors = FillOne(spec, grid, "layout: LAYOUT_BIAS_VECTOR");
+  EXPECT_THAT(vectors.tensor.shape, ElementsAre(3, 9));
+  for (size_t head = 0; head < 3; ++head) {
+    for (size_t i = 0; i < 4; ++i) {
+      for (size_t j = 0; j < 6; ++j) {
+        EXPECT_EQ(matrix[(head * 4 + i) * 6 + j], vectors.As<float>()[head * 9 + j + 3 - i]);
+      }
+    }
+  }
+}
+
+// keras-hub#2861: a bias built over the query length is zero at every decode step.
+TEST(AlibiTest, ADecodeStepIsTheLastRowOfTheWhole) {
+  const auto whole = FillOne("alibi { num_heads: 2 }", SelectGrid(20, 20)).As<float>();
+  const auto step = FillOne("alibi { num_heads: 2 }", SelectGrid(1, 20, 19)).As<float>();
+  for (size_t head = 0; head < 2; ++head) {
+    for (size_t j = 0; j < 20; ++j) {
+      EXPECT_EQ(step[head * 20 + j], whole[(head * 20 + 19) * 20 + j]);
+    }
+  }
+}
+
+TEST(AlibiTest, AnyPartsEqualTheWhole) {
+  for (const char* layout : {"layout: LAYOUT_BIAS", "layout: LAYOUT_BIAS_VECTOR",
+                             "layout: LAYOUT_SLOPES", "layout: LAYOUT_BIAS dtype: DTYPE_BF16"}) {
+    for (const int64_t units : {1, 2, 7, 23, 64, 1000}) {
+      ExpectPartsEqualWhole(Spec("alibi { num_heads: 3 }"), SelectGrid(13, 23, 5), Format(layout),
+                            units);
+    }
+  }
+}
+
+TEST(AlibiTest, AGridWithAnEmptySideIsAnEmptyTable) {
+  for (const auto& grid : {SelectGrid(0, 5), SelectGrid(5, 0), SelectGrid(0, 0, 9)}) {
+    EXPECT_TRUE(FillOne("alibi { num_heads: 2 }", grid).bytes.empty());
+    EXPECT_TRUE(
+        FillOne("alibi { num_heads: 2 }", grid, "layout: LAYOUT_BIAS_VECTOR").bytes.empty());
+  }
+}
+
+// Distances past 2^31 do not fit the fast path's 32-bit integers.
+TEST(AlibiTest, TheFarthestDistancesAreRight) {
+  const int64_t offset = (int64_t{1} << 31) - 1;
+  const auto bias = FillOne("alibi { num_heads: 1 }", SelectGrid(4, 3, offset)).As<float>();
+  for (int64_t i = 0; i < 4; ++i) {
+    for (int64_t j = 0; j < 3; ++j) {
+      EXPECT_EQ(bias[static_cast<size_t>(i * 3 + j)],
+                0.00390625f * static_cast<float>(j - offset - i));
+    }
+  }
+}
+
+TEST(AlibiTest, CanonicalFormIsCompleteAndIdempotent) {
+  const auto canonical = Canonicalize(Spec("alibi { num_heads: 8 }"));
+  EXPECT_EQ(canonical->proto().ShortDebugString(),
+            "alibi { num_heads: 8 alibi_bias_max: 8 slope_rounding: SLOPE_ROUNDING_PRESS "
+            "form: ALIBI_FORM_RELATIVE_CAUSAL }");
+  ExpectIdempotent("alibi { num_heads: 8 }");
+  ExpectIdempotent(
+      "alibi { num_heads: 1 alibi_bias_max: 0.5 slope_rounding: SLOPE_ROUNDING_MPT "
+      "form: ALIBI_FORM_SYMMETRIC }");
+}
+
+TEST(AlibiTest, RefusesWhatMakesNoSense) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"", "alibi.num_heads: is required"},
+      {"num_heads: 0", "alibi.num_heads: must be in [1, 65536], got 0"},
+      {"num_heads: -1", "alibi.num_heads: must be in [1, 65536], got -1"},
+      {"num_heads: 65537", "alibi.num_heads: must be in [1, 65536], got 65537"},
+      {"num_heads: 1 alibi_bias_max: 0",
+       "alibi.alibi_bias_max: must be above 0 and at most 100, got 0"},
+      {"num_heads: 1 alibi_bias_max: -8",
+       "alibi.alibi_bias_max: must be above 0 and at most 100, got -8"},
+      {"num_heads: 1 alibi_bias_max: nan",
+       "alibi.alibi_bias_max: must be above 0 and at most 100, got nan"},
+      {"num_heads: 1 alibi_bias_max: inf",
+       "alibi.alibi_bias_max: must be above 0 and at most 100, got inf"},
+      {"num_heads: 1 alibi_bias_max: 127",
+       "alibi.alibi_bias_max: must be above 0 and at most 100, got 127"},
+  };
+  for (const auto& [fields, message] : cases) {
+    EXPECT_EQ(SpecRefusal(absl::StrCat("alibi { ", fields, " }")), message);
+  }
+}
+
+TEST(AlibiTest, RefusesUnknownEnumValues) {
+  v1::EncodingSpec spec = Spec("alibi { num_heads: 1 }");
+  spec.mutable_alibi()->set_slope_rounding(static_cast<v1::SlopeRounding>(99));
+  EXPECT_EQ(Canonicalize(spec).status().message(), "alibi.slope_rounding: unknown value 99");
+  spec = Spec("alibi { num_heads: 1 }");
+  spec.mutable_alibi()->set_form(static_cast<v1::AlibiForm>(-7));
+  EXPECT_EQ(Canonicalize(spec).status().message(), "alibi.form: unknown value -7");
+}
+
+TEST(AlibiTest, RefusesSelectionsAndFormatsItDoesNotHave) {
+  const std::string spec = "alibi { num_heads: 1 }";
+  EXPECT_EQ(TableRefusal(spec, {}), "selection: is required: an attention_grid");
+  EXPECT_EQ(TableRefusal(spec, SelectRange(0, 4)),
+            "selection: needs an attention_grid for this encoding and layout");
+  EXPECT_EQ(TableRefusal(spec, SelectRange(0, 4), "layout: LAYOUT_SLOPES"),
+            "selection: needs an attention_grid for this encoding and layout");
+  EXPECT_EQ(TableRefusal(spec, SelectGrid(1, -4)),
+            "selection.attention_grid.key_length: must be in [0, 2147483648], got -4");
+  EXPECT_EQ(TableRefusal(spec, SelectGrid(1, 4, -1)),
+            "selection.attention_grid.query_offset: must be in [0, 2147483647], got -1");
+  EXPECT_EQ(TableRefusal(spec, SelectGrid(1, 4), "dtype: DTYPE_I32"),
+            "format.dtype: alibi has f32, f64, f16, bf16, got i32");
+  EXPECT_EQ(TableRefusal(spec, SelectGrid(1, 4), "layout: LAYOUT_COS_SIN"),
+            "format.layout: alibi has bias, bias_vector, slopes, got cos_sin");
+}
+
+}  // namespace
+}  // namespace posenc::testing

@@ -1,15 +1,159 @@
 #include "lib/model_config/resolve.h"
 
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "lib/base/status.h"
+#include "lib/model_config/bias_rules.h"
+#include "lib/model_config/family_table.h"
+#include "lib/model_config/fields.h"
+#include "lib/model_config/findings.h"
+#include "lib/model_config/json_document.h"
+#include "lib/model_config/rope_rules.h"
+#include "lib/model_config/tower.h"
+
 namespace posenc {
+namespace {
 
-absl::StatusOr<v1::ResolveModelConfigResponse> ResolveModelConfig(const v1::ModelSource&) {
-  return absl::UnimplementedError("model_config");
+using Response = v1::ResolveModelConfigResponse;
+
+// The file, with the overrides merged over it. Half of one scaling and half of
+// another is never meant, so a scaling is replaced whole.
+absl::StatusOr<std::unique_ptr<JsonDocument>> ParseModel(const v1::ModelSource& model) {
+  ASSIGN_OR_RETURN(std::unique_ptr<JsonDocument> document,
+                   JsonDocument::Parse(model.config_json(), "config_json"));
+  if (!model.overrides_json().empty()) {
+    RETURN_IF_ERROR(document->Overlay(model.overrides_json(), "overrides_json",
+                                      {"rope_scaling", "rope_parameters"}));
+  }
+  return document;
 }
 
-absl::StatusOr<v1::ResolvedEncoding> OneEncoding(const v1::ResolveModelConfigResponse&) {
-  return absl::UnimplementedError("model_config");
+absl::StatusOr<std::string> ModelType(const JsonValue& config) {
+  ASSIGN_OR_RETURN(const std::optional<std::string> model_type, ReadString(config["model_type"]));
+  if (model_type.has_value() && !model_type->empty()) return *model_type;
+  return FieldError(config.FieldOf("model_type"), "is required to know the model's family");
 }
 
-std::vector<std::string> KnownModelTypes() { return {}; }
+absl::Status ResolveTower(const Tower& tower, Response* response) {
+  switch (tower.family.kind) {
+    case Kind::kRope:
+      return ResolveRope(tower, response);
+    case Kind::kBloom:
+      return ResolveBloom(tower, response);
+    case Kind::kMpt:
+      return ResolveMpt(tower, response);
+    case Kind::kT5:
+      return ResolveT5(tower, response);
+  }
+  return absl::InternalError("model_config: a family without a rule");
+}
+
+// As the wire names it; empty for what is no dtype of a table (float8, auto).
+std::string DTypeName(absl::string_view name) {
+  absl::ConsumePrefix(&name, "torch.");
+  if (name == "float32" || name == "float") return "f32";
+  if (name == "float16" || name == "half") return "f16";
+  if (name == "bfloat16") return "bf16";
+  return "";
+}
+
+absl::StatusOr<std::string> CheckpointDType(const JsonValue& keys, const JsonValue& config) {
+  for (const JsonValue& object : {keys, config}) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> name,
+                     ReadString(FirstOf(object, "dtype torch_dtype")));
+    if (name.has_value()) return DTypeName(*name);
+  }
+  return "";
+}
+
+std::vector<std::string> Names(const Response& response,
+                               const std::string& (v1::ResolvedEncoding::*name)() const) {
+  std::vector<std::string> names;
+  for (const v1::ResolvedEncoding& encoding : response.encodings()) {
+    const std::string& value = (encoding.*name)();
+    if (std::find(names.begin(), names.end(), value) == names.end()) names.push_back(value);
+  }
+  return names;
+}
+
+// Keeps the encodings with this name; an empty one keeps all.
+absl::Status Narrow(absl::string_view field, const std::string& wanted,
+                    const std::string& (v1::ResolvedEncoding::*name)() const, Response* response) {
+  if (wanted.empty()) return absl::OkStatus();
+  const std::vector<std::string> names = Names(*response, name);
+  if (std::find(names.begin(), names.end(), wanted) == names.end()) {
+    return FieldError(field, absl::StrCat("must be one of ", absl::StrJoin(names, ", "),
+                                          " for this model, got \"", wanted, "\""));
+  }
+  auto& encodings = *response->mutable_encodings();
+  encodings.erase(
+      std::remove_if(encodings.begin(), encodings.end(),
+                     [&](const v1::ResolvedEncoding& e) { return (e.*name)() != wanted; }),
+      encodings.end());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<JsonDocument> document, ParseModel(model));
+  const JsonValue config = document->root();
+  Response response;
+  ASSIGN_OR_RETURN(const std::string model_type, ModelType(config));
+  response.set_model_type(model_type);
+  const ModelFamily* family = FindFamily(model_type);
+  if (family == nullptr) {
+    return FieldError(
+        config["model_type"].field(),
+        absl::StrCat("is not a model family that is known here: \"", model_type, "\""));
+  }
+  Findings findings;
+  const Tower tower{std::string(family->tower), config, *family, model, findings};
+  RETURN_IF_ERROR(ResolveTower(tower, &response));
+  ASSIGN_OR_RETURN(const std::string dtype, CheckpointDType(tower.keys, config));
+  for (v1::ResolvedEncoding& encoding : *response.mutable_encodings()) encoding.set_dtype(dtype);
+  for (const v1::Finding& finding : findings.all()) *response.add_findings() = finding;
+  RETURN_IF_ERROR(Narrow("tower", model.tower(), &v1::ResolvedEncoding::tower, &response));
+  RETURN_IF_ERROR(
+      Narrow("layer_type", model.layer_type(), &v1::ResolvedEncoding::layer_type, &response));
+  return response;
+}
+
+absl::StatusOr<v1::ResolvedEncoding> OneEncoding(const Response& resolved) {
+  if (resolved.encodings_size() != 1) {
+    std::vector<std::string> names;
+    for (const v1::ResolvedEncoding& encoding : resolved.encodings()) {
+      names.push_back(absl::StrCat(encoding.tower(), "/", encoding.layer_type()));
+    }
+    return FieldError("tower", absl::StrCat("this model has several encodings, name one by tower "
+                                            "and layer_type: ",
+                                            absl::StrJoin(names, ", ")));
+  }
+  const v1::ResolvedEncoding& encoding = resolved.encodings(0);
+  if (!encoding.has_spec()) {
+    return FieldError("tower", absl::StrCat(encoding.tower(), " has an encoding of kind ",
+                                            encoding.kind(), ", of which there is no table"));
+  }
+  return encoding;
+}
+
+std::vector<std::string> KnownModelTypes() {
+  std::vector<std::string> types;
+  for (const ModelFamily& family : FamilyTable()) {
+    for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
+      types.emplace_back(type);
+    }
+  }
+  std::sort(types.begin(), types.end());
+  return types;
+}
 
 }  // namespace posenc

@@ -1,0 +1,48 @@
+// Values of a config, read as what they must be.
+//
+// Null reads as absent, as transformers does almost everywhere; any other type
+// than the expected one is refused. Python coerces nothing either, it only fails
+// later and less clearly.
+#ifndef POSENC_LIB_MODEL_CONFIG_FIELDS_H_
+#define POSENC_LIB_MODEL_CONFIG_FIELDS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "lib/model_config/json_document.h"
+
+namespace posenc {
+
+// Sizes, counts and lengths of a model lie in [1, kMaxConfigInt].
+inline constexpr int64_t kMaxConfigInt = (int64_t{1} << 31) - 1;
+
+// A finite number; a string that looks like one is refused.
+absl::StatusOr<std::optional<double>> ReadNumber(const JsonValue& value);
+// A finite number above 0.
+absl::StatusOr<std::optional<double>> ReadPositiveNumber(const JsonValue& value);
+// A whole number in [0, kMaxConfigInt].
+absl::StatusOr<std::optional<int64_t>> ReadInt(const JsonValue& value);
+// A whole number in [1, kMaxConfigInt].
+absl::StatusOr<std::optional<int64_t>> ReadPositiveInt(const JsonValue& value);
+absl::StatusOr<std::optional<bool>> ReadBool(const JsonValue& value);
+absl::StatusOr<std::optional<std::string>> ReadString(const JsonValue& value);
+// A list of finite numbers.
+absl::StatusOr<std::vector<double>> ReadNumbers(const JsonValue& value);
+// A list of whole numbers in [0, kMaxConfigInt].
+absl::StatusOr<std::vector<int64_t>> ReadInts(const JsonValue& value);
+
+// `names` holds names of one thing, best first, separated by spaces; a name may
+// be a path (attn_config/rope_theta).
+//
+// FirstOf: the first that has a value; absent when none has.
+JsonValue FirstOf(const JsonValue& object, absl::string_view names);
+// The same, but refuses two that hold different numbers.
+absl::StatusOr<JsonValue> OneOf(const JsonValue& object, absl::string_view names);
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_MODEL_CONFIG_FIELDS_H_

@@ -1,0 +1,70 @@
+// What the author of a config should know, beside what it means.
+//
+// A config that cannot be read is refused (a Status); one that can, but says
+// something odd, gives findings. Rule ids are contract: scripts filter by them.
+#ifndef POSENC_LIB_MODEL_CONFIG_FINDINGS_H_
+#define POSENC_LIB_MODEL_CONFIG_FINDINGS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "lib/model_config/json_document.h"
+#include "posenc/v1/model_config.pb.h"
+
+namespace posenc {
+
+// In the order of their ids; RuleTable() says what each means.
+enum class Rule : uint8_t {
+  kFactorBelowOne,
+  kFactorMismatch,
+  kOriginalLengthMissing,
+  kRopeKeyIgnored,
+  kRopeKeyUnknown,
+  kThetaDefaulted,
+  kThetaMismatch,
+  kThetaNull,
+};
+
+struct RuleInfo {
+  Rule rule;
+  absl::string_view id;
+  v1::Severity severity;
+  absl::string_view meaning;
+};
+
+// The documented list, a row a rule.
+std::span<const RuleInfo> RuleTable();
+
+// The rest of a finding, beside its rule and place. `found` is the value's text
+// where it is left empty.
+struct FindingText {
+  std::string message = "";
+  std::string found = "";
+  std::string expected = "";
+  std::string fix = "";
+};
+
+// Collects the findings of one config, in the order in which they are made; the
+// same rule speaks once about a place. Not thread-safe.
+class Findings {
+ public:
+  // About a value that is there.
+  void Add(Rule rule, const JsonValue& value, FindingText text);
+  // About a member of `object` that is not there: it points to where it would
+  // stand, on the line of the object.
+  void AddMissing(Rule rule, const JsonValue& object, absl::string_view key, FindingText text);
+
+  const std::vector<v1::Finding>& all() const { return all_; }
+
+ private:
+  void Append(Rule rule, std::string pointer, const JsonValue& place, FindingText text);
+
+  std::vector<v1::Finding> all_;
+};
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_MODEL_CONFIG_FINDINGS_H_

@@ -1,0 +1,215 @@
+#include "lib/model_config/json_document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "lib/base/status.h"
+
+namespace posenc {
+namespace {
+
+// What of a value an error shows.
+constexpr size_t kShownBytes = 60;
+
+std::string EscapedToken(absl::string_view key) {
+  return absl::StrReplaceAll(key, {{"~", "~0"}, {"/", "~1"}});
+}
+
+std::string Shortened(absl::string_view text) {
+  if (text.size() <= kShownBytes) return std::string(text);
+  // Not inside a UTF-8 sequence.
+  size_t end = kShownBytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return absl::StrCat(text.substr(0, end), "...");
+}
+
+}  // namespace
+
+std::pair<int, int> JsonLineAndColumn(absl::string_view text, size_t offset) {
+  const absl::string_view before = text.substr(0, offset);
+  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const size_t newline = before.rfind('\n');
+  const size_t column = newline == absl::string_view::npos ? offset : offset - newline - 1;
+  return {static_cast<int>(lines) + 1, static_cast<int>(column) + 1};
+}
+
+absl::Status JsonDocument::Overlay(absl::string_view text, absl::string_view field,
+                                   const std::vector<absl::string_view>& whole) {
+  ASSIGN_OR_RETURN(const int32_t from, ParseInto(text, field));
+  MergeObject(0, from, whole);
+  return absl::OkStatus();
+}
+
+int32_t JsonDocument::FindMember(int32_t object, absl::string_view key) const {
+  for (int32_t i = at(object).first_child; i >= 0; i = at(i).next) {
+    if (at(i).key == key) return i;
+  }
+  return -1;
+}
+
+// The recursion is bounded by kMaxConfigDepth; the map keeps it linear.
+void JsonDocument::MergeObject(int32_t into, int32_t from,
+                               const std::vector<absl::string_view>& whole) {
+  absl::flat_hash_map<absl::string_view, int32_t> members;
+  for (int32_t i = at(into).first_child; i >= 0; i = at(i).next) members[at(i).key] = i;
+  for (int32_t i = at(from).first_child; i >= 0;) {
+    JsonNode& node = at(i);
+    const int32_t next = node.next;
+    const auto member = members.find(node.key);
+    node.next = -1;
+    if (member == members.end()) {
+      JsonNode& parent = at(into);
+      node.parent = into;
+      node.position = parent.count++;
+      (parent.first_child < 0 ? parent.first_child : at(parent.last_child).next) = i;
+      parent.last_child = i;
+    } else if (JsonNode& old = at(member->second);
+               old.type == JsonValue::Type::kObject && node.type == JsonValue::Type::kObject &&
+               std::find(whole.begin(), whole.end(), node.key) == whole.end()) {
+      MergeObject(member->second, i, whole);
+    } else {
+      const JsonNode place = old;
+      old = node;
+      old.parent = place.parent;
+      old.next = place.next;
+      old.position = place.position;
+      for (int32_t child = old.first_child; child >= 0; child = at(child).next) {
+        at(child).parent = member->second;
+      }
+    }
+    i = next;
+  }
+}
+
+std::string JsonDocument::Pointer(int32_t index) const {
+  std::vector<std::string> tokens;
+  for (; index >= 0;) {
+    const JsonNode& node = at(index);
+    if (node.parent >= 0) {
+      const bool member = at(node.parent).type == JsonValue::Type::kObject;
+      tokens.push_back(member ? EscapedToken(node.key) : absl::StrCat(node.position));
+    }
+    index = node.parent;
+  }
+  std::string pointer;
+  for (auto token = tokens.rbegin(); token != tokens.rend(); ++token) {
+    absl::StrAppend(&pointer, "/", *token);
+  }
+  return pointer;
+}
+
+const JsonNode& JsonValue::node() const { return document_->at(index_); }
+
+JsonValue::Type JsonValue::type() const {
+  return document_ == nullptr ? Type::kAbsent : node().type;
+}
+
+bool JsonValue::truthy() const {
+  switch (type()) {
+    case Type::kAbsent:
+    case Type::kNull:
+      return false;
+    case Type::kBool:
+      return bool_value();
+    case Type::kNumber:
+      return number() != 0;
+    case Type::kString:
+      return !string().empty();
+    case Type::kArray:
+    case Type::kObject:
+      return size() > 0;
+  }
+  return false;
+}
+
+bool JsonValue::bool_value() const { return node().boolean; }
+double JsonValue::number() const { return node().number; }
+absl::string_view JsonValue::string() const { return node().text; }
+absl::string_view JsonValue::key() const { return node().key; }
+
+std::optional<int64_t> JsonValue::integer() const {
+  if (!is_number()) return std::nullopt;
+  const JsonNode& self = node();
+  if (self.integral) return self.integer;
+  // 4096.0 and 1e6 are integers too: not every writer keeps the two apart.
+  constexpr double kExact = 0x1p53;
+  if (!(self.number >= -kExact && self.number <= kExact)) return std::nullopt;
+  const int64_t truncated = static_cast<int64_t>(self.number);
+  if (static_cast<double>(truncated) != self.number) return std::nullopt;
+  return truncated;
+}
+
+size_t JsonValue::size() const { return present() ? static_cast<size_t>(node().count) : 0; }
+
+std::vector<JsonValue> JsonValue::children() const {
+  std::vector<JsonValue> result;
+  if (!present()) return result;
+  result.reserve(size());
+  for (int32_t i = node().first_child; i >= 0; i = document_->at(i).next) {
+    result.push_back(JsonValue(document_, i));
+  }
+  return result;
+}
+
+JsonValue JsonValue::operator[](absl::string_view key) const {
+  if (!is_object()) return JsonValue();
+  const int32_t found = document_->FindMember(index_, key);
+  return found < 0 ? JsonValue() : JsonValue(document_, found);
+}
+
+std::string JsonValue::pointer() const {
+  return present() ? document_->Pointer(index_) : std::string();
+}
+
+std::string JsonValue::PointerOf(absl::string_view key) const {
+  return absl::StrCat(pointer(), "/", EscapedToken(key));
+}
+
+std::string JsonValue::field() const {
+  return present() ? absl::StrCat(document_->sources_[node().source].field, pointer())
+                   : std::string();
+}
+
+std::string JsonValue::FieldOf(absl::string_view key) const {
+  return absl::StrCat(field(), "/", EscapedToken(key));
+}
+
+int JsonValue::line() const {
+  if (!present() || node().source != 0) return 0;
+  return JsonLineAndColumn(document_->sources_[0].text, node().begin).first;
+}
+
+int JsonValue::column() const {
+  if (!present() || node().source != 0) return 0;
+  return JsonLineAndColumn(document_->sources_[0].text, node().begin).second;
+}
+
+std::string JsonValue::Text() const {
+  if (!present()) return "";
+  const JsonNode& self = node();
+  const absl::string_view text = document_->sources_[self.source].text;
+  return Shortened(text.substr(self.begin, self.end - self.begin));
+}
+
+std::string JsonValue::Describe() const {
+  switch (type()) {
+    case Type::kAbsent:
+      return "nothing";
+    case Type::kString:
+      return absl::StrCat("string ", Text());
+    case Type::kArray:
+      return "a list";
+    case Type::kObject:
+      return "an object";
+    case Type::kNull:
+    case Type::kBool:
+    case Type::kNumber:
+      return Text();
+  }
+  return "";
+}
+
+}  // namespace posenc

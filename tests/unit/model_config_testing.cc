@@ -1,0 +1,54 @@
+#include "tests/unit/model_config_testing.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "lib/model_config/resolve.h"
+
+namespace posenc::testing {
+
+absl::StatusOr<v1::ResolveModelConfigResponse> Resolve(absl::string_view config_json) {
+  v1::ModelSource model;
+  model.set_config_json(std::string(config_json));
+  return ResolveModelConfig(model);
+}
+
+std::string Refusal(absl::string_view config_json) {
+  return std::string(Resolve(config_json).status().message());
+}
+
+v1::ResolvedEncoding TheEncoding(absl::string_view config_json) {
+  const auto response = Resolve(config_json);
+  EXPECT_TRUE(response.ok()) << response.status();
+  if (!response.ok()) return {};
+  const auto encoding = OneEncoding(*response);
+  EXPECT_TRUE(encoding.ok()) << encoding.status();
+  return encoding.ok() ? *encoding : v1::ResolvedEncoding();
+}
+
+std::string ModelWith(absl::string_view model_type, absl::string_view more) {
+  return absl::StrCat(R"({"model_type": ")", model_type,
+                      R"(", "hidden_size": 4096, "num_attention_heads": 32, )",
+                      R"("max_position_embeddings": 8192)", more.empty() ? "" : ", ", more, "}");
+}
+
+std::string ReadConfig(absl::string_view name) {
+  std::ifstream file(absl::StrCat(POSENC_TEST_DATA, "/golden/configs/", name));
+  EXPECT_TRUE(file.good()) << name;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+const v1::Finding* FindingOf(const v1::ResolveModelConfigResponse& response,
+                             absl::string_view rule) {
+  for (const v1::Finding& finding : response.findings()) {
+    if (finding.rule() == rule) return &finding;
+  }
+  return nullptr;
+}
+
+}  // namespace posenc::testing

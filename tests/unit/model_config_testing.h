@@ -1,0 +1,34 @@
+// What the tests of lib/model_config share.
+#ifndef POSENC_TESTS_UNIT_MODEL_CONFIG_TESTING_H_
+#define POSENC_TESTS_UNIT_MODEL_CONFIG_TESTING_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "posenc/v1/model_config.pb.h"
+
+namespace posenc::testing {
+
+// Of a config text.
+absl::StatusOr<v1::ResolveModelConfigResponse> Resolve(absl::string_view config_json);
+
+// The same, its status's message; "" when it resolved.
+std::string Refusal(absl::string_view config_json);
+
+// The only encoding of a config that resolves; the test fails when it does not.
+v1::ResolvedEncoding TheEncoding(absl::string_view config_json);
+
+// {"model_type": model_type, <a 4096 x 32 model of 8192 positions>, more}.
+std::string ModelWith(absl::string_view model_type, absl::string_view more);
+
+// A file of tests/golden/configs.
+std::string ReadConfig(absl::string_view name);
+
+// The finding of that rule; null when there is none.
+const v1::Finding* FindingOf(const v1::ResolveModelConfigResponse& response,
+                             absl::string_view rule);
+
+}  // namespace posenc::testing
+
+#endif  // POSENC_TESTS_UNIT_MODEL_CONFIG_TESTING_H_

@@ -1,9 +1,12 @@
 // Which families there are: one exhaustive switch, and the entry to all of them.
 #include "lib/families/families.h"
 
-#include <array>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "lib/base/canonical_key.h"
 #include "lib/base/status.h"
 #include "lib/families/family.h"
@@ -29,6 +32,8 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return AlibiFamily();
     case v1::EncodingSpec::kT5:
       return T5Family();
+    case v1::EncodingSpec::kRelativeIndex:
+      return RelativeIndexFamily();
     case v1::EncodingSpec::FAMILY_NOT_SET:
       break;
   }
@@ -36,14 +41,23 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
 }
 
 std::span<const Family* const> AllFamilies() {
-  static const std::array<const Family*, 4> kFamilies = {&SinusoidalFamily(), &RopeFamily(),
-                                                         &AlibiFamily(), &T5Family()};
+  static const Family* const kFamilies[] = {
+      &SinusoidalFamily(),     //
+      &RopeFamily(),           //
+      &AlibiFamily(),          //
+      &T5Family(),             //
+      &RelativeIndexFamily(),  //
+  };
   return kFamilies;
 }
 
 absl::StatusOr<CanonicalSpec> Canonicalize(v1::EncodingSpec spec) {
   if (spec.family_case() == v1::EncodingSpec::FAMILY_NOT_SET) {
-    return FieldError("spec", "one family is required: sinusoidal, rope, alibi or t5");
+    return FieldError("spec", absl::StrCat("one family is required: ",
+                                           absl::StrJoin(AllFamilies(), ", ",
+                                                         [](std::string* out, const Family* f) {
+                                                           absl::StrAppend(out, f->name());
+                                                         })));
   }
   spec.DiscardUnknownFields();
   RETURN_IF_ERROR(FamilyOf(spec).Canonicalize(&spec));

@@ -10,6 +10,7 @@ const Family& SinusoidalFamily();
 const Family& RopeFamily();
 const Family& AlibiFamily();
 const Family& T5Family();
+const Family& RelativeIndexFamily();
 
 }  // namespace posenc
 

@@ -1,0 +1,137 @@
+// Every line of relative.jsonl whose form is covered, within its tolerance.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/support/golden.h"
+#include "tests/support/tables.h"
+
+namespace posenc::testing {
+namespace {
+
+using golden::Get;
+using golden::Json;
+
+int64_t Int(const Json& params, const char* name) { return Get(params, name).GetInt64(); }
+
+void Check(const Json& line, const std::string& spec, const v1::Selection& selection,
+           const std::string& format = "") {
+  const FilledTensor filled = FillOne(spec, selection, format);
+  golden::ExpectValues(line, filled.tensor.dtype, filled.bytes);
+}
+
+v1::Selection GridOf(const Json& params) {
+  return SelectGrid(Int(params, "query_length"), Int(params, "key_length"),
+                    golden::Has(params, "query_offset") ? Int(params, "query_offset") : 0);
+}
+
+// Distance indexes -------------------------------------------------------------
+
+void CheckShaw(const Json& line, const Json& params) {
+  Check(line, absl::StrCat("relative_index { clipped { left: ", Int(params, "clip"), " } }"),
+        GridOf(params));
+}
+
+void CheckBertRelativeKey(const Json& line, const Json& params) {
+  Check(line,
+        absl::StrCat("relative_index { unclipped { max_position_embeddings: ",
+                     Int(params, "max_position_embeddings"), " } }"),
+        GridOf(params));
+}
+
+void CheckClippedAsymmetric(const Json& line, const Json& params) {
+  Check(line,
+        absl::StrCat("relative_index { clipped { left: ", Int(params, "left"),
+                     " right: ", Int(params, "right"), " } }"),
+        GridOf(params));
+}
+
+void CheckHstuPositionIndex(const Json& line, const Json& params) {
+  const int64_t n = Int(params, "max_sequence_length");
+  Check(line,
+        absl::StrCat("relative_index { unclipped { max_position_embeddings: ", n,
+                     " direction: DISTANCE_DIRECTION_KEY_MINUS_QUERY } }"),
+        SelectGrid(n, n));
+}
+
+// -1 is "none" in the config: no buckets, and the 512 positions of the model.
+std::string DebertaSpec(const Json& params) {
+  const int64_t buckets = std::max<int64_t>(Int(params, "position_buckets"), 0);
+  const int64_t positions = Int(params, "max_relative_positions");
+  return absl::StrCat("relative_index { deberta { position_buckets: ", buckets,
+                      positions > 0 ? absl::StrCat(" max_relative_positions: ", positions) : "",
+                      Get(params, "clamp") == "hf" ? " clamp: DEBERTA_CLAMP_HUGGING_FACE"
+                                                   : " clamp: DEBERTA_CLAMP_ORIGINAL",
+                      " } }");
+}
+
+// Lines with the values at query - key = first ... last, which are those of the
+// vector from its other end.
+void CheckDebertaVector(const Json& line, const Json& params, const std::string& layout) {
+  const int64_t first = Int(params, "first_relative_position");
+  const int64_t last = Int(params, "last_relative_position");
+  const int64_t offset = std::max<int64_t>(first, 0);
+  const FilledTensor filled =
+      FillOne(DebertaSpec(params), SelectGrid(last - offset + 1, offset - first + 1, offset),
+              absl::StrCat("layout: ", layout));
+  std::vector<uint64_t> bits;
+  for (const int32_t value : filled.As<int32_t>()) bits.push_back(static_cast<uint32_t>(value));
+  std::reverse(bits.begin(), bits.end());
+  golden::ExpectBits(line, filled.tensor.dtype, bits);
+}
+
+void CheckDebertaBuckets(const Json& line, const Json& params) {
+  CheckDebertaVector(line, params, "LAYOUT_BUCKET_VECTOR");
+}
+
+void CheckDebertaIndex(const Json& line, const Json& params) {
+  CheckDebertaVector(line, params, "LAYOUT_RELATIVE_INDEX_VECTOR");
+}
+
+void CheckDebertaMatrix(const Json& line, const Json& params) {
+  Check(line, DebertaSpec(params), GridOf(params), "layout: LAYOUT_BUCKETS");
+}
+
+void CheckDebertaV1(const Json& line, const Json& params) {
+  Check(line,
+        absl::StrCat("relative_index { deberta_v1 { max_relative_positions: ",
+                     Int(params, "max_relative_positions"), " } }"),
+        GridOf(params));
+}
+
+using CheckLine = void (*)(const Json& line, const Json& params);
+
+const std::map<std::string, CheckLine>& Checks() {
+  static const std::map<std::string, CheckLine> checks = {
+      {"shaw_relative", CheckShaw},
+      {"bert_relative_key", CheckBertRelativeKey},
+      {"clipped_relative_asymmetric", CheckClippedAsymmetric},
+      {"deberta_log_bucket", CheckDebertaBuckets},
+      {"deberta_attention_index", CheckDebertaIndex},
+      {"deberta_relative_position", CheckDebertaMatrix},
+      {"deberta_v1_attention_index", CheckDebertaV1},
+      {"hstu_position_index", CheckHstuPositionIndex},
+  };
+  return checks;
+}
+
+TEST(RelativeGoldenTest, EveryCoveredLineWithinItsTolerance) {
+  golden::NotCovered skipped;
+  for (const auto& line : golden::ReadLines("relative.jsonl")) {
+    SCOPED_TRACE(golden::Id(line));
+    const std::string encoding = Get(line, "encoding").GetString();
+    const auto check = Checks().find(encoding);
+    if (check == Checks().end()) {
+      skipped[golden::Id(line)] = absl::StrCat("encoding ", encoding);
+    } else {
+      check->second(line, Get(line, "params"));
+    }
+  }
+  golden::ExpectNotYetCovered("relative.jsonl", skipped);
+}
+
+}  // namespace
+}  // namespace posenc::testing

@@ -1,0 +1,138 @@
+#include "client/cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+
+namespace posenc::cli {
+namespace {
+
+void AddServer(CLI::App* app, Arguments* arguments) {
+  app->add_option("--server", arguments->server,
+                  "HOST:PORT or unix:PATH of a posenc-server; without one the library "
+                  "in this tool answers, with the same bytes")
+      ->envname("POSENC_SERVER")
+      ->type_name("ADDR");
+}
+
+// What narrows a MODEL; `source` is the option that the flags need.
+void AddModelFlags(CLI::App* app, CLI::Option* source, Arguments* arguments) {
+  app->add_option("--tower", arguments->tower, "text, encoder, decoder, vision, ...")
+      ->needs(source);
+  app->add_option("--layer-type", arguments->layer_type, "full_attention, sliding_attention, ...")
+      ->needs(source);
+  app->add_option("--sequence-length", arguments->sequence_length,
+                  "that a dynamic or LongRoPE table is made for")
+      ->needs(source);
+  app->add_option("--hf-overrides", arguments->hf_overrides, "merged over the config")
+      ->needs(source)
+      ->type_name("JSON");
+  app->add_option("--arithmetic", arguments->arithmetic, "float32 or exact")->needs(source);
+}
+
+void AddSource(CLI::App* app, Arguments* arguments) {
+  CLI::Option* spec = app->add_option("--spec", arguments->spec, "an EncodingSpec in proto JSON")
+                          ->type_name("FILE-or-JSON");
+  CLI::Option* config = app->add_option("--config", arguments->config,
+                                        "a folder (its config.json), a file, or - for stdin")
+                            ->type_name("MODEL")
+                            ->excludes(spec);
+  AddModelFlags(app, config, arguments);
+}
+
+void AddSelection(CLI::App* app, Arguments* arguments) {
+  CLI::Option* positions =
+      app->add_option("--positions", arguments->positions,
+                      "rows for B, B+1, ... E-1; --positions=-3:4 from below 0")
+          ->type_name("B:E");
+  CLI::Option* ids = app->add_option("--position-ids", arguments->position_ids, "one row each")
+                         ->type_name("0,5,9")
+                         ->excludes(positions);
+  CLI::Option* query = app->add_option("--query-length", arguments->query_length, "rows of a bias")
+                           ->excludes(positions)
+                           ->excludes(ids);
+  CLI::Option* key =
+      app->add_option("--key-length", arguments->key_length, "columns of a bias")->needs(query);
+  query->needs(key);
+  app->add_option("--query-offset", arguments->query_offset, "position of the first query")
+      ->needs(query);
+}
+
+void AddFormat(CLI::App* app, Arguments* arguments) {
+  app->add_option("--dtype", arguments->dtype,
+                  "f32, f64, f16, bf16, i32 (or float32, torch.float32, ...); auto: the config's");
+  app->add_option("--layout", arguments->layout,
+                  "cos_sin, cos_and_sin_half, cos_and_sin_full, pairs, inv_freq, table, slopes, "
+                  "bias, bias_vector, buckets, bucket_vector");
+  app->add_option("--profile", arguments->profile,
+                  "a serving stack that fills in what is left open: vllm, ...");
+}
+
+struct Subcommands {
+  CLI::App* table;
+  CLI::App* describe;
+  CLI::App* resolve;
+  CLI::App* info;
+  CLI::App* health;
+};
+
+Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
+  const Subcommands commands = {
+      app->add_subcommand("table", "writes a table to a file"),
+      app->add_subcommand("describe", "prints all about a table but its bytes, as JSON"),
+      app->add_subcommand("resolve", "prints the encodings of a model's config.json, as JSON"),
+      app->add_subcommand("info", "prints version, limits and encodings, as JSON"),
+      app->add_subcommand("health", "exits 0 when the server is serving"),
+  };
+  for (CLI::App* command : {commands.table, commands.describe}) {
+    AddSource(command, arguments);
+    AddSelection(command, arguments);
+    AddFormat(command, arguments);
+    AddServer(command, arguments);
+  }
+  commands.table
+      ->add_option("-o,--output", arguments->output,
+                   ".safetensors (all tensors), .npy (one tensor), or - for raw bytes to stdout")
+      ->required()
+      ->type_name("FILE");
+  commands.table->add_option("--show-rows", arguments->show_rows, "print the first N rows")
+      ->check(CLI::Range(0, 100))
+      ->type_name("N");
+
+  CLI::Option* model = commands.resolve
+                           ->add_option("model", arguments->config,
+                                        "a folder (its config.json), a file, or - for stdin")
+                           ->required()
+                           ->type_name("MODEL");
+  AddModelFlags(commands.resolve, model, arguments);
+  for (CLI::App* command : {commands.resolve, commands.info, commands.health}) {
+    AddServer(command, arguments);
+  }
+  return commands;
+}
+
+Command CommandOf(const Subcommands& commands) {
+  if (commands.table->parsed()) return Command::kTable;
+  if (commands.describe->parsed()) return Command::kDescribe;
+  if (commands.resolve->parsed()) return Command::kResolve;
+  if (commands.health->parsed()) return Command::kHealth;
+  return Command::kInfo;
+}
+
+}  // namespace
+
+std::variant<Arguments, ExitCode> ParseArguments(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("posenc: the positional encodings of transformers, exactly");
+  app.set_version_flag("--version", "posenc " POSENC_VERSION);
+  app.require_subcommand(1);
+  const Subcommands commands = AddSubcommands(&app, &arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Prints help to stdout, errors to stderr; its own codes are not ours.
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  arguments.command = CommandOf(commands);
+  return arguments;
+}
+
+}  // namespace posenc::cli

@@ -1,0 +1,137 @@
+#include "client/cli/commands.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/json.h"
+#include "client/cli/output_file.h"
+#include "client/cli/progress.h"
+#include "client/cli/request.h"
+#include "client/cli/summary.h"
+#include "client/cli/table_writer.h"
+#include "posenc/embedded_connection.h"
+
+namespace posenc::cli {
+namespace {
+
+constexpr size_t kCopyBytes = size_t{1} << 20;  // on the way from the stream to the file
+
+absl::Status Print(int fd, const std::string& text) {
+  return WriteFully(fd, std::as_bytes(std::span<const char>(text)), "stdout");
+}
+
+absl::Status PrintJson(const google::protobuf::Message& message) {
+  return Print(STDOUT_FILENO, PrettyJson(message));
+}
+
+void PrintFindings(const google::protobuf::RepeatedPtrField<v1::Finding>& findings) {
+  for (const v1::Finding& finding : findings) {
+    const std::string severity = absl::AsciiStrToLower(
+        absl::StripPrefix(v1::Severity_Name(finding.severity()), "SEVERITY_"));
+    std::fprintf(stderr, "%s: %s: %s\n", severity.c_str(), finding.pointer().c_str(),
+                 finding.message().c_str());
+  }
+}
+
+// Copies the table through a buffer, however large it is.
+absl::Status CopyTable(TableReader* reader, FirstRows* rows, TableWriter* writer) {
+  Progress progress(reader->header().total_bytes());
+  std::vector<std::byte> buffer(kCopyBytes);
+  while (true) {
+    const absl::StatusOr<size_t> count = reader->Read(buffer);
+    if (!count.ok()) return count.status();
+    if (*count == 0) return absl::OkStatus();
+    const auto bytes = std::span<const std::byte>(buffer).first(*count);
+    rows->Append(bytes);
+    if (absl::Status status = writer->Append(bytes); !status.ok()) return status;
+    progress.Update(reader->offset());
+  }
+}
+
+absl::Status RunTable(const Arguments& arguments, const Client& client) {
+  const absl::Time start = absl::Now();
+  const absl::StatusOr<v1::GetTableRequest> request = TableRequest(arguments);
+  if (!request.ok()) return request.status();
+  absl::StatusOr<std::unique_ptr<TableWriter>> writer = OpenTableWriter(arguments.output);
+  if (!writer.ok()) return writer.status();
+  absl::StatusOr<TableReader> reader = client.GetTable(*request);
+  if (!reader.ok()) return reader.status();
+  const v1::TableHeader& header = reader->header();
+  FirstRows rows(header, arguments.show_rows);
+
+  if (absl::Status status = (*writer)->Begin(header); !status.ok()) return status;
+  if (absl::Status status = CopyTable(&*reader, &rows, writer->get()); !status.ok()) return status;
+  const std::string content_hash = reader->content_hash();
+  if (absl::Status status = (*writer)->End(content_hash); !status.ok()) return status;
+
+  PrintFindings(header.findings());
+  return Print(
+      arguments.output == "-" ? STDERR_FILENO : STDOUT_FILENO,
+      TableSummary(arguments.output, header, content_hash, absl::Now() - start) + rows.Text());
+}
+
+absl::Status RunDescribe(const Arguments& arguments, const Client& client) {
+  const absl::StatusOr<v1::DescribeTableRequest> request = DescribeRequest(arguments);
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<v1::DescribeTableResponse> response = client.DescribeTable(*request);
+  if (!response.ok()) return response.status();
+  return PrintJson(*response);
+}
+
+absl::Status RunResolve(const Arguments& arguments, const Client& client) {
+  const absl::StatusOr<v1::ResolveModelConfigRequest> request = ResolveRequest(arguments);
+  if (!request.ok()) return request.status();
+  const absl::StatusOr<v1::ResolveModelConfigResponse> response =
+      client.ResolveModelConfig(*request);
+  if (!response.ok()) return response.status();
+  return PrintJson(*response);
+}
+
+absl::Status RunInfo(const Client& client) {
+  const absl::StatusOr<v1::GetServerInfoResponse> response = client.GetServerInfo();
+  if (!response.ok()) return response.status();
+  return PrintJson(*response);
+}
+
+absl::Status RunHealth(const Arguments& arguments, const Client& client) {
+  if (arguments.server.empty()) return UsageError("--server is required");
+  if (absl::Status status = client.CheckHealth(); !status.ok()) return status;
+  return Print(STDOUT_FILENO, "serving\n");
+}
+
+}  // namespace
+
+Client MakeClient(const Arguments& arguments) {
+  if (!arguments.server.empty()) return Client(MakeConnection(arguments.server));
+  // One table is read once, front to back: pages kept would never be asked for.
+  return Client(MakeEmbeddedConnection(EmbeddedOptions{.page_cache_bytes = 0}));
+}
+
+absl::Status Run(const Arguments& arguments, const Client& client) {
+  switch (arguments.command) {
+    case Command::kTable:
+      return RunTable(arguments, client);
+    case Command::kDescribe:
+      return RunDescribe(arguments, client);
+    case Command::kResolve:
+      return RunResolve(arguments, client);
+    case Command::kInfo:
+      return RunInfo(client);
+    case Command::kHealth:
+      return RunHealth(arguments, client);
+  }
+  return absl::InternalError("unknown command");
+}
+
+}  // namespace posenc::cli

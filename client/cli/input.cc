@@ -1,0 +1,55 @@
+#include "client/cli/input.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/exit_code.h"
+
+namespace posenc::cli {
+namespace {
+
+// All that `fd` has; `name` stands in errors.
+absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& name) {
+  std::string content;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t count = read(fd, buffer, sizeof(buffer));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError(name, errno);
+    if (count == 0) return content;
+    content.append(buffer, static_cast<size_t>(count));
+    if (content.size() > kMaxInputBytes) {
+      return FileError(name, absl::StrCat("is larger than ", kMaxInputBytes, " bytes"));
+    }
+  }
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(path, errno);
+  absl::StatusOr<std::string> content = ReadToEnd(fd, path);
+  close(fd);
+  return content;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadModel(const std::string& model) {
+  if (model == "-") return ReadToEnd(STDIN_FILENO, "stdin");
+  struct stat info;
+  const bool is_folder = stat(model.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  return ReadFile(is_folder ? absl::StrCat(model, "/config.json") : model);
+}
+
+absl::StatusOr<std::string> ReadSpec(const std::string& spec) {
+  if (absl::StartsWith(absl::StripLeadingAsciiWhitespace(spec), "{")) return spec;
+  return ReadFile(spec);
+}
+
+}  // namespace posenc::cli

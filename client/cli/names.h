@@ -1,0 +1,30 @@
+// Names of enum values as people type and read them.
+#ifndef POSENC_CLIENT_CLI_NAMES_H_
+#define POSENC_CLIENT_CLI_NAMES_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "posenc/v1/encoding.pb.h"
+#include "posenc/v1/table.pb.h"
+
+namespace posenc::cli {
+
+// UsageError, with the flag and what it accepts, for a name that is none of them.
+//
+// f32, float32, F32, torch.float32, ...: in any case, with or without `torch.`.
+// "" and auto are DTYPE_UNSPECIFIED: the config's dtype, or the encoding's.
+absl::StatusOr<v1::DType> ParseDType(absl::string_view name);
+absl::StatusOr<v1::Layout> ParseLayout(absl::string_view name);
+absl::StatusOr<v1::Arithmetic> ParseArithmetic(absl::string_view name);
+
+// As safetensors names it: F32, BF16, ...
+absl::string_view SafetensorsName(v1::DType dtype);
+
+// half, interleaved; empty for an encoding that rotates nothing.
+std::string PairingName(const v1::EncodingSpec& spec);
+
+}  // namespace posenc::cli
+
+#endif  // POSENC_CLIENT_CLI_NAMES_H_

@@ -1,0 +1,129 @@
+#include "client/cli/request.h"
+
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/exit_code.h"
+#include "client/cli/input.h"
+#include "client/cli/json.h"
+#include "client/cli/names.h"
+
+namespace posenc::cli {
+namespace {
+
+absl::StatusOr<v1::ModelSource> Model(const Arguments& arguments) {
+  absl::StatusOr<v1::Arithmetic> arithmetic = ParseArithmetic(arguments.arithmetic);
+  if (!arithmetic.ok()) return arithmetic.status();
+  absl::StatusOr<std::string> config_json = ReadModel(*arguments.config);
+  if (!config_json.ok()) return config_json.status();
+  v1::ModelSource model;
+  model.set_config_json(*std::move(config_json));
+  model.set_tower(arguments.tower);
+  model.set_layer_type(arguments.layer_type);
+  if (arguments.sequence_length) model.set_sequence_length(*arguments.sequence_length);
+  model.set_arithmetic(*arithmetic);
+  model.set_overrides_json(arguments.hf_overrides);
+  return model;
+}
+
+absl::Status SetPositions(const std::string& text, v1::PositionRange* range) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
+  int64_t begin = 0;
+  int64_t end = 0;
+  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &begin) ||
+      !absl::SimpleAtoi(parts[1], &end)) {
+    return UsageError(absl::StrCat("--positions: must be B:E, two 64-bit integers, got ", text));
+  }
+  range->set_begin(begin);
+  range->set_end(end);
+  return absl::OkStatus();
+}
+
+absl::Status SetPositionIds(const std::string& text, v1::PositionIds* ids) {
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int64_t id = 0;
+    if (!absl::SimpleAtoi(part, &id)) {
+      return UsageError(
+          absl::StrCat("--position-ids: must be 64-bit integers with commas, got ", text));
+    }
+    ids->add_ids(id);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetSelection(const Arguments& arguments, v1::Selection* selection) {
+  if (arguments.positions) {
+    return SetPositions(*arguments.positions, selection->mutable_position_range());
+  }
+  if (arguments.position_ids) {
+    return SetPositionIds(*arguments.position_ids, selection->mutable_position_ids());
+  }
+  if (!arguments.query_length) return absl::OkStatus();
+  v1::AttentionGrid* grid = selection->mutable_attention_grid();
+  grid->set_query_length(*arguments.query_length);
+  grid->set_key_length(*arguments.key_length);
+  if (arguments.query_offset) grid->set_query_offset(*arguments.query_offset);
+  return absl::OkStatus();
+}
+
+absl::Status SetFormat(const Arguments& arguments, v1::TensorFormat* format) {
+  const absl::StatusOr<v1::DType> dtype = ParseDType(arguments.dtype);
+  if (!dtype.ok()) return dtype.status();
+  const absl::StatusOr<v1::Layout> layout = ParseLayout(arguments.layout);
+  if (!layout.ok()) return layout.status();
+  format->set_dtype(*dtype);
+  format->set_layout(*layout);
+  format->set_profile(arguments.profile);
+  return absl::OkStatus();
+}
+
+template <typename Request>
+absl::Status SetSource(const Arguments& arguments, Request* request) {
+  if (arguments.config) {
+    absl::StatusOr<v1::ModelSource> model = Model(arguments);
+    if (!model.ok()) return model.status();
+    *request->mutable_model() = *std::move(model);
+    return absl::OkStatus();
+  }
+  if (!arguments.spec) return UsageError("--spec or --config is required");
+  const absl::StatusOr<std::string> json = ReadSpec(*arguments.spec);
+  if (!json.ok()) return json.status();
+  return FromJson(*json, "spec", request->mutable_spec());
+}
+
+// Both requests have source, selection and format. Typing errors come before
+// files are opened.
+template <typename Request>
+absl::StatusOr<Request> Fill(const Arguments& arguments) {
+  Request request;
+  if (absl::Status status = SetSelection(arguments, request.mutable_selection()); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = SetFormat(arguments, request.mutable_format()); !status.ok()) {
+    return status;
+  }
+  if (absl::Status status = SetSource(arguments, &request); !status.ok()) return status;
+  return request;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::GetTableRequest> TableRequest(const Arguments& arguments) {
+  return Fill<v1::GetTableRequest>(arguments);
+}
+
+absl::StatusOr<v1::DescribeTableRequest> DescribeRequest(const Arguments& arguments) {
+  return Fill<v1::DescribeTableRequest>(arguments);
+}
+
+absl::StatusOr<v1::ResolveModelConfigRequest> ResolveRequest(const Arguments& arguments) {
+  absl::StatusOr<v1::ModelSource> model = Model(arguments);
+  if (!model.ok()) return model.status();
+  v1::ResolveModelConfigRequest request;
+  *request.mutable_model() = *std::move(model);
+  return request;
+}
+
+}  // namespace posenc::cli

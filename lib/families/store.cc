@@ -32,9 +32,9 @@ void StoreFloats(std::span<const float> values, v1::DType dtype, std::span<std::
     case v1::DTYPE_F64:
       return StoreAs<double>(values, out.data(), [](float v) { return static_cast<double>(v); });
     case v1::DTYPE_F16:
-      return StoreAs<uint16_t>(values, out.data(), RoundToF16);
+      return StoreAs<uint16_t>(values, out.data(), [](float v) { return RoundToF16(v); });
     case v1::DTYPE_BF16:
-      return StoreAs<uint16_t>(values, out.data(), RoundToBf16);
+      return StoreAs<uint16_t>(values, out.data(), [](float v) { return RoundToBf16(v); });
     default:  // F32
       std::memcpy(out.data(), values.data(), values.size_bytes());
   }

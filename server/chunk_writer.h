@@ -1,0 +1,58 @@
+// Frames a table as GetTableResponse messages: the only file that knows framing.
+//
+//   [1 header] [2 offset] [3 checksum] [4 content_hash] | [15 data]
+//   first only                          last only         a slice of the page
+//
+// `data` has the highest field number, so the message is a small head followed
+// by bytes that are the page's own: nothing is copied, and any generated client
+// parses it as an ordinary message.
+#ifndef POSENC_SERVER_CHUNK_WRITER_H_
+#define POSENC_SERVER_CHUNK_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "grpcpp/support/byte_buffer.h"
+#include "lib/engine/table.h"
+#include "posenc/v1/table.pb.h"
+#include "xxhash.h"
+
+namespace posenc::server {
+
+// Not thread-safe: one stream.
+class ChunkWriter {
+ public:
+  // A header larger than this (it echoes explicit position ids) travels without
+  // data, so that no message passes the 4 MiB that an unconfigured client takes.
+  static constexpr size_t kMaxHeaderBesideData = size_t{64} << 10;
+
+  // For a read that begins at `offset`.
+  ChunkWriter(const v1::TableHeader& header, uint64_t offset);
+
+  // Whether the next message is the header alone: then it takes an empty slice.
+  bool header_goes_alone() const { return header_.size() > kMaxHeaderBesideData && !done(); }
+
+  // The next message, with the next bytes of the table; they stay pinned until
+  // gRPC has sent it. An empty slice is for a header alone or an empty table.
+  // REQUIRES: before the first message, or not done().
+  grpc::ByteBuffer Frame(const Slice& slice);
+
+  // Whether all bytes were framed.
+  bool done() const { return offset_ == total_bytes_; }
+
+ private:
+  struct FreeHash {
+    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+  };
+
+  std::string header_;  // serialized; empty once it was sent
+  uint64_t offset_;
+  const uint64_t total_bytes_;
+  std::unique_ptr<XXH3_state_t, FreeHash> content_hash_;  // null unless read from 0
+};
+
+}  // namespace posenc::server
+
+#endif  // POSENC_SERVER_CHUNK_WRITER_H_

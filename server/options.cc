@@ -1,0 +1,144 @@
+#include "server/options.h"
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <sstream>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
+
+namespace posenc::server {
+namespace {
+
+constexpr int kWrongUsage = 2;
+constexpr char kDefaultListen[] = "127.0.0.1:50051";
+
+// Measured: below 64 KiB a stream spends its time on frames; above 3 MiB a
+// message would pass the 4 MiB that an unconfigured client takes.
+constexpr uint64_t kMinChunkBytes = uint64_t{64} << 10;
+constexpr uint64_t kMaxChunkBytes = uint64_t{3} << 20;
+constexpr uint64_t kMaxBytes = uint64_t{std::numeric_limits<int64_t>::max()};
+constexpr uint64_t kMaxCount = uint64_t{1} << 20;
+constexpr uint64_t kMaxThreads = 1024;
+constexpr double kMaxSeconds = 1e6;
+
+// What the command line holds before it becomes Options.
+struct Raw {
+  std::vector<std::string> listen = {kDefaultListen};
+  double stall_timeout = 30;
+  double drain_grace = 30;
+};
+
+CLI::Option* Twin(CLI::Option* option) {
+  return option->envname("POSENC_" + absl::AsciiStrToUpper(absl::StrReplaceAll(
+                                         option->get_lnames().front(), {{"-", "_"}})));
+}
+
+void AddBytes(CLI::App* app, const std::string& flag, uint64_t* value, uint64_t min, uint64_t max,
+              const std::string& help) {
+  Twin(app->add_option(flag, *value, help))
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->check(CLI::Range(min, max))
+      ->type_name("BYTES")
+      ->capture_default_str();
+}
+
+void AddCount(CLI::App* app, const std::string& flag, uint64_t* value, uint64_t max,
+              const std::string& help) {
+  Twin(app->add_option(flag, *value, help))
+      ->check(CLI::Range(uint64_t{0}, max))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void AddSeconds(CLI::App* app, const std::string& flag, double* value, const std::string& help) {
+  Twin(app->add_option(flag, *value, help))
+      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->type_name("SECONDS")
+      ->capture_default_str();
+}
+
+template <typename Enum>
+void AddChoice(CLI::App* app, const std::string& flag, Enum* value,
+               const std::map<std::string, Enum>& choices, const std::string& standard,
+               const std::string& help) {
+  Twin(app->add_option(flag, *value, help))
+      ->transform(CLI::CheckedTransformer(choices))
+      ->default_str(standard);
+}
+
+void AddLimits(CLI::App* app, ServerOptions* options) {
+  AddBytes(app, "--max-table-bytes", &options->engine.max_table_bytes, 1, kMaxBytes,
+           "Largest table to serve");
+  AddBytes(app, "--max-request-bytes", &options->max_request_bytes, 1, uint64_t{1} << 30,
+           "Largest request message to read");
+  AddCount(app, "--max-position-ids", &options->engine.max_position_ids, uint64_t{1} << 28,
+           "Most explicit positions in a request");
+  AddCount(app, "--max-queue", &options->max_queue, kMaxCount,
+           "Requests that may wait for a thread");
+  AddCount(app, "--max-concurrent-streams", &options->max_concurrent_streams, kMaxCount,
+           "Tables to send at the same time");
+  AddCount(app, "--compute-threads", &options->compute_threads, kMaxThreads,
+           "Threads that compute; 0: one a processor");
+  AddBytes(app, "--page-cache-bytes", &options->engine.page_cache_bytes, 0, kMaxBytes,
+           "Budget for pages of tables");
+  AddBytes(app, "--plan-cache-bytes", &options->engine.plan_cache_bytes, 0, kMaxBytes,
+           "Budget for plans (frequencies, slopes ...)");
+  AddBytes(app, "--chunk-bytes", &options->engine.page_bytes, kMinChunkBytes, kMaxChunkBytes,
+           "Size of a page and of a message of a stream");
+}
+
+void AddAll(CLI::App* app, Options* options, Raw* raw) {
+  app->set_version_flag("--version", POSENC_VERSION);
+  Twin(app->add_option("--listen", raw->listen,
+                       "HOST:PORT (0 takes a free port) or unix:PATH; may be repeated"))
+      ->delimiter(',')
+      ->type_name("ADDRESS")
+      ->capture_default_str();
+  AddLimits(app, &options->server);
+  AddSeconds(app, "--stall-timeout", &raw->stall_timeout,
+             "End a stream whose reader takes nothing for so long; 0: never");
+  AddSeconds(app, "--drain-grace", &raw->drain_grace,
+             "How long running calls may go on after SIGTERM or SIGINT");
+  Twin(app->add_option("--reflection", options->server.reflection, "Answer gRPC server reflection"))
+      ->capture_default_str();
+  AddChoice(app, "--log-format", &options->log_format,
+            {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "text", "Lines on stderr");
+  AddChoice(app, "--log-level", &options->log_level,
+            {{"debug", LogLevel::kDebug},
+             {"info", LogLevel::kInfo},
+             {"warning", LogLevel::kWarning},
+             {"error", LogLevel::kError}},
+            "info", "Least level to log");
+}
+
+std::chrono::nanoseconds Seconds(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
+ParsedOptions ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  options.server.reflection = true;
+  Raw raw;
+  CLI::App app("Serves positional encodings over gRPC.", "posenc-server");
+  app.footer("Every flag can also be set as POSENC_..., such as POSENC_MAX_QUEUE.");
+  AddAll(&app, &options, &raw);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out;
+    const bool asked = app.exit(error, out, out) == 0;
+    return {std::nullopt, asked ? 0 : kWrongUsage, out.str()};
+  }
+  options.server.listen = raw.listen;
+  options.server.stall_timeout = Seconds(raw.stall_timeout);
+  options.drain_grace = Seconds(raw.drain_grace);
+  return {options, 0, ""};
+}
+
+}  // namespace posenc::server

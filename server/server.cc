@@ -1,0 +1,134 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "grpc/grpc.h"
+#include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/server_builder.h"
+#include "lib/base/status.h"
+
+namespace posenc::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// gRPC itself refuses a larger message with a bare status, without our details:
+// so it lets pass twice what is allowed, and CheckRequestSize refuses the rest.
+constexpr uint64_t kReceiveFactor = 2;
+
+// Above the 16 KiB that proxies in front take, so that this server never is the
+// one that cuts a header: gRPC 1.51 loses its header compression state there
+// (CVE-2023-32731).
+constexpr int kMaxMetadataBytes = 64 << 10;
+
+// A peer that vanished is noticed in 80 s, not when its stream would end.
+constexpr int kKeepaliveMillis = 60'000;
+constexpr int kKeepaliveTimeoutMillis = 20'000;
+// What clients may do: gRPC's default would end connections that ping more often
+// than every 5 minutes.
+constexpr int kMinPingIntervalMillis = 10'000;
+
+// The last bytes of a stream that ended may still be on their way to its reader,
+// and closing a socket can destroy them. gRPC's own shutdown waits for readers,
+// but a connection that nobody polls would hold it up.
+constexpr std::chrono::milliseconds kGoodbye{1000};
+
+int ClampToInt(uint64_t value) {
+  return static_cast<int>(std::min<uint64_t>(value, std::numeric_limits<int>::max()));
+}
+
+uint64_t ComputeThreads(const ServerOptions& options) {
+  if (options.compute_threads > 0) return options.compute_threads;
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+v1::Limits LimitsOf(const ServerOptions& options) {
+  v1::Limits limits;
+  limits.set_max_table_bytes(options.engine.max_table_bytes);
+  limits.set_max_request_bytes(options.max_request_bytes);
+  limits.set_max_position_ids(options.engine.max_position_ids);
+  limits.set_max_queue(options.max_queue);
+  limits.set_max_concurrent_streams(options.max_concurrent_streams);
+  limits.set_compute_threads(ComputeThreads(options));
+  limits.set_chunk_bytes(options.engine.page_bytes);
+  return limits;
+}
+
+void SetConnectionArguments(const ServerOptions& options, grpc::ServerBuilder* builder) {
+  builder->SetMaxReceiveMessageSize(ClampToInt(kReceiveFactor * options.max_request_bytes));
+  builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMillis);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                              kMinPingIntervalMillis);
+  // A client waits silently at this limit, so it lies above those that answer.
+  constexpr uint64_t kSmallCalls = 128;
+  builder->AddChannelArgument(
+      GRPC_ARG_MAX_CONCURRENT_STREAMS,
+      ClampToInt(options.max_concurrent_streams + options.max_queue + kSmallCalls));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
+  ASSIGN_OR_RETURN(Listeners listeners, Listeners::Prepare(options.listen));
+  std::unique_ptr<Server> server(new Server(options, std::move(listeners)));
+  RETURN_IF_ERROR(server->Listen(options));
+  server->health_.SetServing(true);
+  return server;
+}
+
+Server::Server(const ServerOptions& options, Listeners listeners)
+    : listeners_(std::move(listeners)),
+      engine_(options.engine),
+      admission_(options.max_concurrent_streams),
+      stalls_(options.stall_timeout),
+      pool_({.threads = ComputeThreads(options),
+             .max_queue = options.max_queue,
+             .before_job = options.before_job}),
+      service_({.engine = &engine_,
+                .admission = &admission_,
+                .pool = &pool_,
+                .stalls = &stalls_,
+                .limits = LimitsOf(options)}) {}
+
+absl::Status Server::Listen(const ServerOptions& options) {
+  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::ServerBuilder builder;
+  SetConnectionArguments(options, &builder);
+  listeners_.AddTo(&builder);
+  builder.RegisterService(&service_);
+  builder.RegisterService(&health_);
+  grpc_server_ = builder.BuildAndStart();
+  ASSIGN_OR_RETURN(addresses_, listeners_.Bound());
+  if (grpc_server_ == nullptr) return absl::InternalError("gRPC could not start");
+  return absl::OkStatus();
+}
+
+Server::~Server() {
+  HurryUp();
+  Drain(std::chrono::nanoseconds::zero());
+}
+
+std::shared_ptr<grpc::Channel> Server::InProcessChannel(const grpc::ChannelArguments& arguments) {
+  return grpc_server_->InProcessChannel(arguments);
+}
+
+void Server::Drain(std::chrono::nanoseconds grace) {
+  if (grpc_server_ == nullptr) return;
+  const auto deadline = Clock::now() + grace;
+  health_.SetServing(false);
+  admission_.Close();
+  const bool empty = admission_.WaitUntilEmpty(deadline);
+  health_.EndWatches();
+  const auto rest = std::min<std::chrono::nanoseconds>(deadline - Clock::now(), kGoodbye);
+  grpc_server_->Shutdown(std::chrono::system_clock::now() +
+                         (empty ? rest : std::chrono::nanoseconds::zero()));
+}
+
+void Server::HurryUp() { admission_.HurryUp(); }
+
+}  // namespace posenc::server

@@ -1,0 +1,81 @@
+// A posenc server in this process: what main() runs and what tests start.
+#ifndef POSENC_SERVER_SERVER_H_
+#define POSENC_SERVER_SERVER_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/server.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "lib/engine/engine.h"
+#include "server/admission.h"
+#include "server/compute_pool.h"
+#include "server/health.h"
+#include "server/listen.h"
+#include "server/service.h"
+#include "server/stall_watchdog.h"
+
+namespace posenc::server {
+
+struct ServerOptions {
+  std::vector<std::string> listen;  // none: reached in-process only
+  EngineOptions engine;             // page_bytes is the size of a chunk
+  uint64_t max_request_bytes = uint64_t{4} << 20;
+  uint64_t max_queue = 128;
+  uint64_t max_concurrent_streams = 128;
+  uint64_t compute_threads = 0;                                       // 0: one a processor
+  std::chrono::nanoseconds stall_timeout = std::chrono::seconds(30);  // 0: never
+  bool reflection = false;
+  std::function<void()> before_job;  // see ComputePool::Options; for tests
+};
+
+// Thread-safe.
+class Server {
+ public:
+  // Serves from here on. UNAVAILABLE when an address is taken.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const ServerOptions& options);
+  ~Server();  // at once
+
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Bound addresses, in the order of options.listen.
+  const std::vector<std::string>& addresses() const { return addresses_; }
+
+  std::shared_ptr<grpc::Channel> InProcessChannel(
+      const grpc::ChannelArguments& arguments = grpc::ChannelArguments());
+
+  // Health says NOT_SERVING and new calls are UNAVAILABLE; returns when what runs
+  // is done, at the latest after `grace`, when the rest is cancelled. Nothing
+  // listens any more then. Only the first call drains.
+  void Drain(std::chrono::nanoseconds grace);
+
+  // Cuts a Drain's grace short, now or later.
+  void HurryUp();
+
+ private:
+  Server(const ServerOptions& options, Listeners listeners);
+  absl::Status Listen(const ServerOptions& options);
+
+  // In the order of their dependence: what is below goes first.
+  Listeners listeners_;
+  Engine engine_;
+  Admission admission_;
+  StallWatchdog stalls_;
+  ComputePool pool_;
+  Service service_;
+  HealthService health_;
+  std::vector<std::string> addresses_;
+  std::unique_ptr<grpc::Server> grpc_server_;
+};
+
+}  // namespace posenc::server
+
+#endif  // POSENC_SERVER_SERVER_H_

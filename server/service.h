@@ -1,0 +1,63 @@
+// The four RPCs, as raw methods: they take and give bytes, so that a message
+// that does not parse is refused with our words and a page is sent uncopied.
+#ifndef POSENC_SERVER_SERVICE_H_
+#define POSENC_SERVER_SERVICE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "lib/engine/engine.h"
+#include "posenc/v1/service.grpc.pb.h"
+#include "server/admission.h"
+#include "server/compute_pool.h"
+#include "server/stall_watchdog.h"
+
+namespace posenc::server {
+
+// What calls share. All of it is thread-safe and outlives them.
+struct ServiceParts {
+  Engine* engine;
+  Admission* admission;
+  ComputePool* pool;
+  StallWatchdog* stalls;
+  v1::Limits limits;  // as GetServerInfo reports them
+};
+
+// UNAVAILABLE: max_queue requests wait for a thread already.
+absl::Status QueueFullError(const ServiceParts& parts);
+
+using RawService = v1::PositionalEncodingService::WithRawCallbackMethod_GetTable<
+    v1::PositionalEncodingService::WithRawCallbackMethod_DescribeTable<
+        v1::PositionalEncodingService::WithRawCallbackMethod_ResolveModelConfig<
+            v1::PositionalEncodingService::WithRawCallbackMethod_GetServerInfo<
+                v1::PositionalEncodingService::Service>>>>;
+
+// Thread-safe.
+class Service final : public RawService {
+ public:
+  explicit Service(ServiceParts parts) : parts_(std::move(parts)) {}
+
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* GetTable(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request) override;
+  grpc::ServerUnaryReactor* DescribeTable(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ResolveModelConfig(grpc::CallbackServerContext* context,
+                                               const grpc::ByteBuffer* request,
+                                               grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+
+ private:
+  v1::GetServerInfoResponse ServerInfo() const;
+
+  const ServiceParts parts_;
+};
+
+}  // namespace posenc::server
+
+#endif  // POSENC_SERVER_SERVICE_H_

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "lib/base/canonical_key.h"
 #include "lib/base/status.h"
+#include "lib/families/selection.h"
 #include "lib/model_config/resolve.h"
 #include "xxhash.h"
 
@@ -93,11 +94,11 @@ Engine::Engine(EngineOptions options)
 
 template <typename Request>
 absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
-  const auto id_count = static_cast<uint64_t>(request.selection().position_ids().ids_size());
+  const auto id_count = static_cast<uint64_t>(ExplicitCoordinates(request.selection()));
   if (id_count > options_.max_position_ids) {
-    return QuotaError("selection.position_ids.ids",
-                      absl::StrCat(id_count, " ids exceed max_position_ids (",
-                                   options_.max_position_ids, "); ask for a position_range"));
+    return QuotaError("selection",
+                      absl::StrCat(id_count, " coordinates exceed max_position_ids (",
+                                   options_.max_position_ids, "); ask for a range or a grid"));
   }
   ASSIGN_OR_RETURN(Source source, ResolveSource(request));
   v1::Selection selection = request.selection();

@@ -25,6 +25,22 @@ inline absl::Status CheckPositive(absl::string_view field, double value, double 
   return FieldError(field, absl::StrCat("must be above 0 and at most ", max, ", got ", value));
 }
 
+// "sinusoidal_grid.base: must be in [1, 1e+30], got nan"
+inline absl::Status CheckInRange(absl::string_view field, double value, double min, double max) {
+  if (value >= min && value <= max) return absl::OkStatus();  // NaN fails both
+  return FieldError(field, absl::StrCat("must be in [", min, ", ", max, "], got ", value));
+}
+
+// Base of the geometric frequencies of a grid: none exceeds a radian per position.
+inline absl::Status CheckFrequencyBase(absl::string_view field, double value) {
+  return CheckInRange(field, value, 1.0, 1e30);
+}
+
+// A divisor or multiplier of coordinates.
+inline absl::Status CheckCoordinateScale(absl::string_view field, double value) {
+  return CheckInRange(field, value, 0x1p-20, 0x1p20);
+}
+
 // "sinusoidal.base: must be finite and above 0, got inf"
 inline absl::Status CheckFinitePositive(absl::string_view field, double value) {
   if (std::isfinite(value) && value > 0) return absl::OkStatus();
@@ -35,6 +51,11 @@ inline absl::Status CheckFinitePositive(absl::string_view field, double value) {
 inline absl::Status CheckEnum(absl::string_view field, bool is_known, int value) {
   if (is_known) return absl::OkStatus();
   return FieldError(field, absl::StrCat("unknown value ", value));
+}
+
+// The same for an enum whose values run from 1 to `last` here.
+inline absl::Status CheckEnumUpTo(absl::string_view field, int value, int last) {
+  return CheckEnum(field, value >= 1 && value <= last, value);
 }
 
 }  // namespace posenc

@@ -34,6 +34,8 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return T5Family();
     case v1::EncodingSpec::kRelativeIndex:
       return RelativeIndexFamily();
+    case v1::EncodingSpec::kSinusoidalGrid:
+      return SinusoidalGridFamily();
     case v1::EncodingSpec::FAMILY_NOT_SET:
       break;
   }
@@ -42,11 +44,12 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
 
 std::span<const Family* const> AllFamilies() {
   static const Family* const kFamilies[] = {
-      &SinusoidalFamily(),     //
-      &RopeFamily(),           //
-      &AlibiFamily(),          //
-      &T5Family(),             //
-      &RelativeIndexFamily(),  //
+      &SinusoidalFamily(),      //
+      &RopeFamily(),            //
+      &AlibiFamily(),           //
+      &T5Family(),              //
+      &RelativeIndexFamily(),   //
+      &SinusoidalGridFamily(),  //
   };
   return kFamilies;
 }

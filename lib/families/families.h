@@ -11,6 +11,7 @@ const Family& RopeFamily();
 const Family& AlibiFamily();
 const Family& T5Family();
 const Family& RelativeIndexFamily();
+const Family& SinusoidalGridFamily();
 
 }  // namespace posenc
 

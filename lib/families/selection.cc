@@ -64,28 +64,31 @@ absl::StatusOr<Positions> ResolveIds(const v1::Selection& selection, int64_t min
 
 }  // namespace
 
-absl::StatusOr<Positions> ResolvePositions(const v1::Selection& selection, int64_t min_position) {
-  switch (selection.coordinates_case()) {
-    case v1::Selection::kPositionRange:
-      return ResolveRange(selection.position_range(), min_position);
-    case v1::Selection::kPositionIds:
-      return ResolveIds(selection, min_position);
-    case v1::Selection::kAttentionGrid:
-      return FieldError("selection",
-                        "needs a position_range or position_ids for this encoding, "
-                        "got an attention_grid");
-    case v1::Selection::COORDINATES_NOT_SET:
-      break;
+int64_t ExplicitCoordinates(const v1::Selection& selection) {
+  return int64_t{selection.position_ids().ids_size()} + selection.points().coordinates_size() +
+         static_cast<int64_t>(selection.token_mask().valid().size());
+}
+
+absl::Status WrongSelection(const v1::Selection& selection, absl::string_view wanted) {
+  const auto* chosen = v1::Selection::descriptor()->FindFieldByNumber(selection.coordinates_case());
+  if (chosen == nullptr) {
+    return FieldError("selection", absl::StrCat("is required: ", wanted));
   }
-  return FieldError("selection", "is required: a position_range or position_ids");
+  return FieldError("selection",
+                    absl::StrCat("needs ", wanted, " for this encoding, got ", chosen->name()));
+}
+
+absl::StatusOr<Positions> ResolvePositions(const v1::Selection& selection, int64_t min_position) {
+  if (selection.has_position_range()) {
+    return ResolveRange(selection.position_range(), min_position);
+  }
+  if (selection.has_position_ids()) return ResolveIds(selection, min_position);
+  return WrongSelection(selection, "a position_range or position_ids");
 }
 
 absl::StatusOr<Grid> ResolveGrid(const v1::Selection& selection) {
   if (!selection.has_attention_grid()) {
-    return FieldError("selection",
-                      selection.coordinates_case() == v1::Selection::COORDINATES_NOT_SET
-                          ? "is required: an attention_grid"
-                          : "needs an attention_grid for this encoding and layout");
+    return WrongSelection(selection, "an attention_grid");
   }
   const v1::AttentionGrid& from = selection.attention_grid();
   if (!from.has_query_length()) {

@@ -11,10 +11,21 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "lib/families/family.h"
 #include "posenc/v1/table.pb.h"
 
 namespace posenc {
+
+// Ids, points and masks travel in the request and in the header, and are part of
+// every page's key.
+inline constexpr int64_t kMaxExplicitCoordinates = int64_t{1} << 20;
+
+// How many coordinates `selection` spells out; 0 for ranges and grids.
+int64_t ExplicitCoordinates(const v1::Selection& selection);
+
+// "selection: is required: a patch_grid", or what came instead of it.
+absl::Status WrongSelection(const v1::Selection& selection, absl::string_view wanted);
 
 // Positions as rows: row address a of a range is position a; of explicit ids it
 // is their element a.

@@ -13,7 +13,16 @@ void StoreAs(std::span<const float> values, std::byte* out, const Round& round) 
   for (size_t i = 0; i < values.size(); ++i) elements[i] = round(values[i]);
 }
 
+template <typename T>
+void Put(T value, std::byte* out) {
+  std::memcpy(out, &value, sizeof(value));
+}
+
 }  // namespace
+
+std::vector<v1::DType> FloatDTypes() {
+  return {v1::DTYPE_F32, v1::DTYPE_F64, v1::DTYPE_F16, v1::DTYPE_BF16};
+}
 
 int64_t ElementBytes(v1::DType dtype) {
   switch (dtype) {
@@ -37,6 +46,23 @@ void StoreFloats(std::span<const float> values, v1::DType dtype, std::span<std::
       return StoreAs<uint16_t>(values, out.data(), [](float v) { return RoundToBf16(v); });
     default:  // F32
       std::memcpy(out.data(), values.data(), values.size_bytes());
+  }
+}
+
+void StoreElement(float value, v1::DType dtype, std::byte* out) {
+  StoreFloats({&value, 1}, dtype, {out, static_cast<size_t>(ElementBytes(dtype))});
+}
+
+void StoreElement(const WideFloat& value, v1::DType dtype, std::byte* out) {
+  switch (dtype) {
+    case v1::DTYPE_F64:
+      return Put(value.ToDouble(), out);
+    case v1::DTYPE_F16:
+      return Put(value.ToF16(), out);
+    case v1::DTYPE_BF16:
+      return Put(value.ToBf16(), out);
+    default:  // F32
+      return Put(value.ToFloat(), out);
   }
 }
 

@@ -7,10 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "lib/numeric/wide_float.h"
 #include "posenc/v1/table.pb.h"
 
 namespace posenc {
+
+// F32, F64, F16, BF16: the dtypes of a table of reals, the default first.
+std::vector<v1::DType> FloatDTypes();
 
 // Of one element. REQUIRES: a known dtype.
 int64_t ElementBytes(v1::DType dtype);
@@ -18,6 +23,10 @@ int64_t ElementBytes(v1::DType dtype);
 // Rounds each value once (f64 widens) into `out`, little-endian.
 // REQUIRES: a float dtype; out.size() is values.size() elements.
 void StoreFloats(std::span<const float> values, v1::DType dtype, std::span<std::byte> out);
+
+// One element: a float32 value as above, a real rounded once.
+void StoreElement(float value, v1::DType dtype, std::byte* out);
+void StoreElement(const WideFloat& value, v1::DType dtype, std::byte* out);
 
 // Fills `out` a block at a time: make(index, block) writes the float32 values of
 // elements index, index + 1, ... A block stays in the first-level cache.

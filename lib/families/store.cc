@@ -7,10 +7,10 @@
 namespace posenc {
 namespace {
 
-template <typename T, typename Round>
-void StoreAs(std::span<const float> values, std::byte* out, const Round& round) {
-  T* elements = reinterpret_cast<T*>(out);
-  for (size_t i = 0; i < values.size(); ++i) elements[i] = round(values[i]);
+template <typename Element>
+void StoreAs(std::span<const float> values, std::byte* out) {
+  auto* elements = reinterpret_cast<Element*>(out);
+  for (size_t i = 0; i < values.size(); ++i) elements[i] = RoundTo<Element>(values[i]);
 }
 
 template <typename T>
@@ -39,11 +39,11 @@ int64_t ElementBytes(v1::DType dtype) {
 void StoreFloats(std::span<const float> values, v1::DType dtype, std::span<std::byte> out) {
   switch (dtype) {
     case v1::DTYPE_F64:
-      return StoreAs<double>(values, out.data(), [](float v) { return static_cast<double>(v); });
+      return StoreAs<double>(values, out.data());
     case v1::DTYPE_F16:
-      return StoreAs<uint16_t>(values, out.data(), [](float v) { return RoundToF16(v); });
+      return StoreAs<F16>(values, out.data());
     case v1::DTYPE_BF16:
-      return StoreAs<uint16_t>(values, out.data(), [](float v) { return RoundToBf16(v); });
+      return StoreAs<Bf16>(values, out.data());
     default:  // F32
       std::memcpy(out.data(), values.data(), values.size_bytes());
   }

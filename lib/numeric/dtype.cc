@@ -4,6 +4,20 @@
 #include <cmath>
 
 namespace posenc {
+namespace {
+
+// To float32 by rounding to odd: an inexact result keeps its last bit set, so
+// that a second rounding to fewer bits still sees on which side of a tie it lies.
+float RoundToOdd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const auto bits = std::bit_cast<uint32_t>(nearest);
+  const auto back = static_cast<double>(nearest);
+  if (back == value || (bits & 1) != 0 || std::isnan(value)) return nearest;
+  // An even neighbour: the odd one is a step away from or towards zero.
+  return std::bit_cast<float>(std::fabs(back) < std::fabs(value) ? bits + 1 : bits - 1);
+}
+
+}  // namespace
 
 uint16_t RoundToBf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
@@ -11,6 +25,10 @@ uint16_t RoundToBf16(float value) {
   const uint32_t lowest_kept = (bits >> 16) & 1;
   return static_cast<uint16_t>((bits + 0x7fff + lowest_kept) >> 16);
 }
+
+uint16_t RoundToBf16(double value) { return RoundToBf16(RoundToOdd(value)); }
+
+uint16_t RoundToF16(double value) { return RoundToF16(RoundToOdd(value)); }
 
 float Bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 

@@ -12,9 +12,61 @@ namespace posenc {
 uint16_t RoundToBf16(float value);
 uint16_t RoundToF16(float value);
 
+// float64 to the 16-bit type in one rounding: by way of float32 a tie of the
+// second rounding could be one that the first has made.
+uint16_t RoundToBf16(double value);
+uint16_t RoundToF16(double value);
+
 // Exact.
 float Bf16ToFloat(uint16_t bits);
 float F16ToFloat(uint16_t bits);
+
+// The 16-bit element types, to overload on.
+struct F16 {
+  uint16_t bits = 0;
+  friend bool operator==(const F16&, const F16&) = default;
+};
+struct Bf16 {
+  uint16_t bits = 0;
+  friend bool operator==(const Bf16&, const Bf16&) = default;
+};
+
+// A number to the nearest element, ties to even, in one rounding.
+template <typename Element, typename Number>
+Element RoundTo(Number value) = delete;
+
+template <>
+inline double RoundTo<double>(double value) {
+  return value;
+}
+template <>
+inline float RoundTo<float>(double value) {
+  return static_cast<float>(value);
+}
+template <>
+inline F16 RoundTo<F16>(double value) {
+  return {RoundToF16(value)};
+}
+template <>
+inline Bf16 RoundTo<Bf16>(double value) {
+  return {RoundToBf16(value)};
+}
+template <>
+inline double RoundTo<double>(float value) {
+  return static_cast<double>(value);
+}
+template <>
+inline float RoundTo<float>(float value) {
+  return value;
+}
+template <>
+inline F16 RoundTo<F16>(float value) {
+  return {RoundToF16(value)};
+}
+template <>
+inline Bf16 RoundTo<Bf16>(float value) {
+  return {RoundToBf16(value)};
+}
 
 }  // namespace posenc
 

@@ -13,6 +13,8 @@
 #include <array>
 #include <cstdint>
 
+#include "lib/numeric/dtype.h"
+
 namespace posenc {
 
 // Relative error of one +, -, *, / or Sqrt. The operations truncate, so that
@@ -80,6 +82,26 @@ class WideFloat {
   int64_t exponent_ = 0;
   bool negative_ = false;
 };
+
+// To the element type of a table.
+template <typename Element>
+Element RoundWideTo(const WideFloat& value) = delete;
+template <>
+inline double RoundWideTo<double>(const WideFloat& value) {
+  return value.ToDouble();
+}
+template <>
+inline float RoundWideTo<float>(const WideFloat& value) {
+  return value.ToFloat();
+}
+template <>
+inline F16 RoundWideTo<F16>(const WideFloat& value) {
+  return {value.ToF16()};
+}
+template <>
+inline Bf16 RoundWideTo<Bf16>(const WideFloat& value) {
+  return {value.ToBf16()};
+}
 
 // REQUIRES: value >= 0.
 WideFloat Sqrt(const WideFloat& value);

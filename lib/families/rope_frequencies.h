@@ -1,0 +1,26 @@
+// Inverse frequencies of a RoPE, by rope_type, in both arithmetics.
+//
+//   default   f[i] = rope_theta^(-2i/rotary_dim)
+//   linear    f[i] / factor                                     arXiv:2306.15595
+//   yarn      between f[i]/factor and f[i], by a ramp over i    arXiv:2309.00071
+//   llama3    between f[i]/factor and f[i], by a ramp over the wavelength 2π/f[i]
+//
+// FLOAT32 is the order of operations of the frameworks' float32 code, with a
+// correctly rounded pow. EXACT is the real number to some 220 bits.
+#ifndef POSENC_LIB_FAMILIES_ROPE_FREQUENCIES_H_
+#define POSENC_LIB_FAMILIES_ROPE_FREQUENCIES_H_
+
+#include <vector>
+
+#include "lib/numeric/wide_float.h"
+#include "posenc/v1/encoding.pb.h"
+
+namespace posenc {
+
+// [rotary_dim / 2], radians per position. REQUIRES: `rope` is canonical.
+std::vector<float> RopeInvFreqFloat32(const v1::RopeSpec& rope);
+std::vector<WideFloat> RopeInvFreqExact(const v1::RopeSpec& rope);
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_FAMILIES_ROPE_FREQUENCIES_H_

@@ -1,0 +1,75 @@
+// Cosines and sines of position · inv_freq[i], row by row: the kernel behind
+// every RoPE and sinusoidal table.
+//
+// Each value is decided by Ziv's method: a double computed with a proven error
+// bound is rounded if both ends of its interval round alike; else (a few in ten
+// million) WideFloat decides. So the bits are those of the definition below,
+// whatever path, vector width or machine computed them.
+#ifndef POSENC_LIB_NUMERIC_ROTATION_H_
+#define POSENC_LIB_NUMERIC_ROTATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "lib/numeric/sin_cos.h"
+#include "lib/numeric/wide_float.h"
+
+namespace posenc {
+
+// Frequencies up to here keep angles below kMaxAngle at every position.
+inline constexpr double kMaxInvFreq = 256.0;
+
+// Where rows go. Row r begins r·stride elements after the pointers; the cosines
+// of a row are contiguous, and so are its sines.
+template <typename Element>
+struct RotationRows {
+  int64_t count = 0;
+  int64_t stride = 0;
+  Element* cos = nullptr;  // null: not wanted
+  Element* sin = nullptr;  // null: not wanted
+};
+
+// Immutable; thread-safe.
+class Rotation {
+ public:
+  // ARITHMETIC_FLOAT32. With position and inv_freq in float32, the angle is
+  // their product rounded to float32, cos and sin are correctly rounded to
+  // float32, and the product with scale (rounded to float32) is rounded again.
+  // REQUIRES: finite, |inv_freq| <= kMaxInvFreq (a little more is proven for).
+  static Rotation Float32(std::vector<float> inv_freq, double scale);
+
+  // ARITHMETIC_EXACT. scale·cos(position·inv_freq), rounded once to the element.
+  static Rotation Exact(const std::vector<WideFloat>& inv_freq, double scale);
+
+  int64_t pairs() const { return static_cast<int64_t>(turns_.size()); }
+  size_t bytes() const;
+
+  // Rows of the positions first, first + 1, ... Elements: float, double, F16,
+  // Bf16. FLOAT32 rounds (f64: widens) its float32 values to them.
+  // REQUIRES: |position| < 2^31; the memory exists.
+  template <typename Element>
+  void Fill(int64_t first, const RotationRows<Element>& rows) const;
+
+ private:
+  enum class Mode { kFloat32, kExact };
+
+  Rotation(Mode mode, double scale) : mode_(mode), scale_(scale) {}
+
+  template <typename Element>
+  void FillFloat32Row(int64_t position, Element* cos, Element* sin) const;
+  template <typename Element>
+  void FillExactRow(int64_t position, Element* cos, Element* sin) const;
+  template <typename Element>
+  void DecideExact(int64_t position, size_t pair, Element* cos, Element* sin) const;
+
+  Mode mode_;
+  double scale_;
+  std::vector<float> inv_freq_;        // FLOAT32: radians per position
+  std::vector<DoubleDouble> turns_;    // turns per position
+  std::vector<WideFloat> wide_turns_;  // the same, EXACT
+};
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_NUMERIC_ROTATION_H_

@@ -58,6 +58,11 @@ inline absl::Status CheckEnumUpTo(absl::string_view field, int value, int last) 
   return CheckEnum(field, value >= 1 && value <= last, value);
 }
 
+// "window.window_height: is required"
+inline absl::Status CheckPresent(absl::string_view field, bool is_present) {
+  return is_present ? absl::OkStatus() : FieldError(field, "is required");
+}
+
 }  // namespace posenc
 
 #endif  // POSENC_LIB_FAMILIES_CHECKS_H_

@@ -34,6 +34,8 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return T5Family();
     case v1::EncodingSpec::kRelativeIndex:
       return RelativeIndexFamily();
+    case v1::EncodingSpec::kWindow:
+      return WindowFamily();
     case v1::EncodingSpec::kSinusoidalGrid:
       return SinusoidalGridFamily();
     case v1::EncodingSpec::FAMILY_NOT_SET:
@@ -49,6 +51,7 @@ std::span<const Family* const> AllFamilies() {
       &AlibiFamily(),           //
       &T5Family(),              //
       &RelativeIndexFamily(),   //
+      &WindowFamily(),          //
       &SinusoidalGridFamily(),  //
   };
   return kFamilies;

@@ -12,6 +12,7 @@ const Family& AlibiFamily();
 const Family& T5Family();
 const Family& RelativeIndexFamily();
 const Family& SinusoidalGridFamily();
+const Family& WindowFamily();
 
 }  // namespace posenc
 

@@ -115,6 +115,11 @@ absl::StatusOr<Grid> ResolveGrid(const v1::Selection& selection) {
   return grid;
 }
 
+absl::Status ResolveNoSelection(const v1::Selection& selection) {
+  if (selection.coordinates_case() == v1::Selection::COORDINATES_NOT_SET) return absl::OkStatus();
+  return FieldError("selection", "must be unset: this encoding has no coordinates but its own");
+}
+
 absl::Status ResolveFormat(const Family& family, v1::TensorFormat* format) {
   const std::vector<v1::Layout> layouts = family.layouts();
   const std::vector<v1::DType> dtypes = family.dtypes();

@@ -64,6 +64,9 @@ struct Grid {
 // [0, kMaxPosition).
 absl::StatusOr<Grid> ResolveGrid(const v1::Selection& selection);
 
+// Checks that nothing is selected: the encoding's own fields say what there is.
+absl::Status ResolveNoSelection(const v1::Selection& selection);
+
 // Fills in the default layout and dtype and checks that the family has them.
 absl::Status ResolveFormat(const Family& family, v1::TensorFormat* format);
 

@@ -17,10 +17,28 @@ using golden::Json;
 
 int64_t Int(const Json& params, const char* name) { return Get(params, name).GetInt64(); }
 
+void Check(const Json& line, const v1::EncodingSpec& spec, const v1::Selection& selection,
+           const std::string& format = "") {
+  const absl::StatusOr<FilledTable> table = FillTable(spec, selection, Format(format));
+  ASSERT_TRUE(table.ok()) << table.status();
+  const FilledTensor& filled = table->tensors.front();
+  golden::ExpectValues(line, filled.tensor.dtype, filled.bytes);
+}
+
 void Check(const Json& line, const std::string& spec, const v1::Selection& selection,
            const std::string& format = "") {
-  const FilledTensor filled = FillOne(spec, selection, format);
-  golden::ExpectValues(line, filled.tensor.dtype, filled.bytes);
+  Check(line, Spec(spec), selection, format);
+}
+
+// A table of the line's params, as a request carries it.
+v1::FloatTable TableOf(const Json& params, const char* shape, const char* hex) {
+  v1::FloatTable table;
+  for (const Json& length : Get(params, shape).GetArray()) table.add_shape(length.GetInt64());
+  for (const uint64_t bits : golden::BitsOfHexList(Get(params, hex))) {
+    const auto word = static_cast<uint32_t>(bits);
+    table.mutable_f32()->append(reinterpret_cast<const char*>(&word), sizeof(word));
+  }
+  return table;
 }
 
 v1::Selection GridOf(const Json& params) {
@@ -102,6 +120,34 @@ void CheckDebertaV1(const Json& line, const Json& params) {
         GridOf(params));
 }
 
+// Windows ----------------------------------------------------------------------
+
+void CheckWindowIndex(const Json& line, const Json& params) {
+  Check(line,
+        absl::StrCat("window { window_height: ", Int(params, "window_height"),
+                     " window_width: ", Int(params, "window_width"),
+                     golden::Has(params, "class_token") ? " class_token: true" : "", " }"),
+        {});
+}
+
+void CheckWindowBias(const Json& line, const Json& params) {
+  v1::EncodingSpec spec;
+  v1::WindowSpec* window = spec.mutable_window();
+  window->set_window_height(Int(params, "window_height"));
+  window->set_window_width(Int(params, "window_width"));
+  *window->mutable_bias_table() = TableOf(params, "table_shape", "table_hex");
+  Check(line, spec, {}, "layout: LAYOUT_BIAS");
+}
+
+void CheckSwinV2Coordinates(const Json& line, const Json& params) {
+  Check(line,
+        absl::StrCat("window { window_height: ", Int(params, "window_height"),
+                     " window_width: ", Int(params, "window_width"),
+                     " pretrained_window_height: ", Int(params, "pretrained_window_height"),
+                     " pretrained_window_width: ", Int(params, "pretrained_window_width"), " }"),
+        {}, "layout: LAYOUT_RELATIVE_COORDINATES");
+}
+
 using CheckLine = void (*)(const Json& line, const Json& params);
 
 const std::map<std::string, CheckLine>& Checks() {
@@ -114,6 +160,10 @@ const std::map<std::string, CheckLine>& Checks() {
       {"deberta_relative_position", CheckDebertaMatrix},
       {"deberta_v1_attention_index", CheckDebertaV1},
       {"hstu_position_index", CheckHstuPositionIndex},
+      {"swin_relative_position_index", CheckWindowIndex},
+      {"beit_relative_position_index", CheckWindowIndex},
+      {"swin_relative_bias", CheckWindowBias},
+      {"swinv2_log_coordinates", CheckSwinV2Coordinates},
   };
   return checks;
 }

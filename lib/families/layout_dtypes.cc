@@ -23,10 +23,6 @@ std::string Name(v1::Layout layout) {
 
 }  // namespace
 
-std::vector<v1::DType> FloatDTypes() {
-  return {v1::DTYPE_F32, v1::DTYPE_F64, v1::DTYPE_F16, v1::DTYPE_BF16};
-}
-
 std::vector<v1::Layout> LayoutsOf(std::span<const LayoutDTypes> all) {
   std::vector<v1::Layout> layouts;
   for (const LayoutDTypes& one : all) layouts.push_back(one.layout);

@@ -17,8 +17,6 @@ struct LayoutDTypes {
   std::vector<v1::DType> dtypes;  // the default first
 };
 
-std::vector<v1::DType> FloatDTypes();  // f32 first
-
 // What Family::layouts() and dtypes() answer.
 std::vector<v1::Layout> LayoutsOf(std::span<const LayoutDTypes> all);
 std::vector<v1::DType> DTypesOf(std::span<const LayoutDTypes> all);

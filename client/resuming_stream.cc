@@ -43,11 +43,10 @@ absl::StatusOr<std::span<const std::byte>> ResumingStream::Step() {
   absl::StatusOr<std::optional<TableChunk>> message = stream_->Read();
   if (message.ok() && message->has_value()) {
     error_ = Accept(**message);
-  } else if (message.ok() || !content_hash_.empty()) {
-    // With all bytes here and verified, how the stream ends does not matter.
-    error_ = End();
+  } else if (opened_ && offset_ == header_.total_bytes() && !hash_due_) {
+    Close();  // all bytes are here and verified: how the stream ends does not matter
   } else {
-    error_ = Recover(message.status());
+    error_ = message.ok() ? EndedTooSoon() : Recover(message.status());
   }
   if (!error_.ok()) {
     stream_.reset();
@@ -111,24 +110,23 @@ absl::Status ResumingStream::AcceptContentHash(absl::string_view from_server) {
     return absl::DataLossError(absl::StrCat("content_hash of what arrived is ", ours,
                                             ", the server said ", absl::CHexEscape(from_server)));
   }
-  content_hash_ = ours;
   return absl::OkStatus();
 }
 
-// The stream said that it is over: it must have said everything.
-absl::Status ResumingStream::End() {
-  if (!opened_ || first_message_) {
-    return absl::InternalError("malformed stream: it ended without a message");
-  }
-  if (offset_ != header_.total_bytes()) {
-    return absl::DataLossError(
-        absl::StrCat("the stream ended at byte ", offset_, " of ", header_.total_bytes()));
-  }
-  if (hash_due_) return absl::DataLossError("the stream ended without the content hash");
-  if (hashes_all_) content_hash_ = hash_.Hex();
-  ended_ = true;
+void ResumingStream::Close() {
   stream_.reset();
-  return absl::OkStatus();
+  ended_ = true;
+  if (hashes_all_) content_hash_ = hash_.Hex();
+}
+
+// What is wrong with a stream that says it is over when it cannot be.
+absl::Status ResumingStream::EndedTooSoon() const {
+  if (first_message_) return absl::InternalError("malformed stream: it ended without a message");
+  if (offset_ == header_.total_bytes()) {
+    return absl::DataLossError("the stream ended without the content hash");
+  }
+  return absl::DataLossError(
+      absl::StrCat("the stream ended at byte ", offset_, " of ", header_.total_bytes()));
 }
 
 // After a cut: OK to go on with a new attempt, else what to report.

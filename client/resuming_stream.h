@@ -52,7 +52,8 @@ class ResumingStream {
   absl::Status Accept(const TableChunk& chunk);
   absl::Status AcceptHeader(const TableChunk& chunk);
   absl::Status AcceptContentHash(absl::string_view from_server);
-  absl::Status End();
+  void Close();
+  absl::Status EndedTooSoon() const;
   absl::Status Recover(const absl::Status& status);
   void OpenAttempt();
 

@@ -278,9 +278,9 @@ TEST(AlibiTest, RefusesSelectionsAndFormatsItDoesNotHave) {
   const std::string spec = "alibi { num_heads: 1 }";
   EXPECT_EQ(TableRefusal(spec, {}), "selection: is required: an attention_grid");
   EXPECT_EQ(TableRefusal(spec, SelectRange(0, 4)),
-            "selection: needs an attention_grid for this encoding and layout");
+            "selection: needs an attention_grid for this encoding, got position_range");
   EXPECT_EQ(TableRefusal(spec, SelectRange(0, 4), "layout: LAYOUT_SLOPES"),
-            "selection: needs an attention_grid for this encoding and layout");
+            "selection: needs an attention_grid for this encoding, got position_range");
   EXPECT_EQ(TableRefusal(spec, SelectGrid(1, -4)),
             "selection.attention_grid.key_length: must be in [0, 2147483648], got -4");
   EXPECT_EQ(TableRefusal(spec, SelectGrid(1, 4, -1)),

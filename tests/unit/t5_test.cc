@@ -199,7 +199,7 @@ TEST(T5Test, RefusesWhatMakesNoSense) {
 TEST(T5Test, RefusesSelectionsAndFormatsItDoesNotHave) {
   EXPECT_EQ(TableRefusal("t5 {}", {}), "selection: is required: an attention_grid");
   EXPECT_EQ(TableRefusal("t5 {}", SelectRange(0, 4)),
-            "selection: needs an attention_grid for this encoding and layout");
+            "selection: needs an attention_grid for this encoding, got position_range");
   EXPECT_EQ(TableRefusal("t5 {}", SelectGrid(-1, 4)),
             "selection.attention_grid.query_length: must be in [0, 2147483648], got -1");
   EXPECT_EQ(TableRefusal("t5 {}", SelectGrid(1, 4), "dtype: DTYPE_F32"),

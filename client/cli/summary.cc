@@ -45,14 +45,18 @@ std::string ValueText(v1::DType dtype, const std::byte* at) {
   }
 }
 
-std::string RowLabel(const v1::Selection& selection, int row) {
+// "cos[position 5]", or "slopes" alone for a list.
+std::string RowLabel(const v1::TableHeader& header, int row) {
+  const v1::TensorInfo& tensor = header.tensors(0);
+  const v1::Selection& selection = header.selection();
+  if (tensor.shape_size() < 2) return tensor.name();
   if (selection.has_position_range()) {
-    return absl::StrCat("position ", selection.position_range().begin() + row);
+    return absl::StrCat(tensor.name(), "[position ", selection.position_range().begin() + row, "]");
   }
-  if (selection.has_position_ids()) {
-    return absl::StrCat("position ", selection.position_ids().ids(row));
+  if (row < selection.position_ids().ids_size()) {
+    return absl::StrCat(tensor.name(), "[position ", selection.position_ids().ids(row), "]");
   }
-  return absl::StrCat("row ", row);
+  return absl::StrCat(tensor.name(), "[", row, "]");
 }
 
 }  // namespace
@@ -92,9 +96,8 @@ std::string FirstRows::Text() const {
       values.push_back(
           ValueText(tensor.dtype(), bytes_.data() + row * row_bytes + i * element_bytes));
     }
-    absl::StrAppendFormat(&text, "  %s[%s]: %s\n", tensor.name(),
-                          RowLabel(header_.selection(), static_cast<int>(row)),
-                          absl::StrJoin(values, " "));
+    absl::StrAppend(&text, "  ", RowLabel(header_, static_cast<int>(row)), ": ",
+                    absl::StrJoin(values, " "), "\n");
   }
   return text;
 }

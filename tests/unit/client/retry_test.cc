@@ -1,9 +1,10 @@
 // Client's retries: which errors, how many attempts, how long between them.
 // The rule: RetryPolicy in posenc/options.h and the status table of the design.
 
+#include "client/retry.h"
+
 #include <limits>
 
-#include "client/retry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "posenc/client.h"

@@ -1,0 +1,173 @@
+// The tool's small parts: names, numbers and JSON as people type and read them,
+// and exit codes. The contract: section 6 of the design.
+
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "client/cli/exit_code.h"
+#include "client/cli/input.h"
+#include "client/cli/json.h"
+#include "client/cli/names.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "posenc/v1/service.pb.h"
+
+namespace posenc::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(NamesTest, ADTypeHasTheNamesOfEveryFramework) {
+  for (const char* name : {"f32", "F32", "float32", "Float32", "torch.float32", "float", "fp32"}) {
+    EXPECT_EQ(ParseDType(name).value(), v1::DTYPE_F32) << name;
+  }
+  for (const char* name : {"f64", "float64", "double", "torch.double"}) {
+    EXPECT_EQ(ParseDType(name).value(), v1::DTYPE_F64) << name;
+  }
+  for (const char* name : {"f16", "float16", "half", "torch.half", "torch.float16"}) {
+    EXPECT_EQ(ParseDType(name).value(), v1::DTYPE_F16) << name;
+  }
+  for (const char* name : {"bf16", "BF16", "bfloat16", "torch.bfloat16"}) {
+    EXPECT_EQ(ParseDType(name).value(), v1::DTYPE_BF16) << name;
+  }
+  for (const char* name : {"i32", "int32", "torch.int32", "torch.int"}) {
+    EXPECT_EQ(ParseDType(name).value(), v1::DTYPE_I32) << name;
+  }
+  EXPECT_EQ(ParseDType("auto").value(), v1::DTYPE_UNSPECIFIED);
+  EXPECT_EQ(ParseDType("").value(), v1::DTYPE_UNSPECIFIED);
+}
+
+TEST(NamesTest, ANameThatIsNoneIsWrongUsageAndQuoted) {
+  for (const char* name : {"f8", "torch.", "torch.torch.f32", "f32 ", "unspecified"}) {
+    EXPECT_EQ(ExitCodeOf(ParseDType(name).status()), kUsage) << name;
+  }
+  EXPECT_THAT(std::string(ParseDType("f8").status().message()), HasSubstr("got f8"));
+  EXPECT_EQ(ExitCodeOf(ParseLayout("cosine").status()), kUsage);
+  EXPECT_EQ(ExitCodeOf(ParseLayout("unspecified").status()), kUsage);
+  EXPECT_EQ(ExitCodeOf(ParseArithmetic("fast").status()), kUsage);
+}
+
+TEST(NamesTest, EveryLayoutOfTheProtoHasItsName) {
+  const auto* layouts = v1::Layout_descriptor();
+  for (int i = 1; i < layouts->value_count(); ++i) {
+    const std::string name = layouts->value(i)->name().substr(sizeof("LAYOUT_") - 1);
+    std::string lower;
+    for (const char c : name) lower += static_cast<char>(std::tolower(c));
+    EXPECT_EQ(ParseLayout(lower).value(), layouts->value(i)->number()) << name;
+  }
+  EXPECT_EQ(ParseLayout("").value(), v1::LAYOUT_UNSPECIFIED);
+}
+
+TEST(NamesTest, EveryDTypeHasASafetensorsName) {
+  const auto* dtypes = v1::DType_descriptor();
+  for (int i = 1; i < dtypes->value_count(); ++i) {
+    const auto dtype = static_cast<v1::DType>(dtypes->value(i)->number());
+    EXPECT_EQ(ParseDType(SafetensorsName(dtype)).value(), dtype);
+  }
+}
+
+TEST(NamesTest, OnlyARotationHasAPairing) {
+  v1::EncodingSpec spec;
+  spec.mutable_rope()->set_pairing(v1::PAIRING_INTERLEAVED);
+  EXPECT_EQ(PairingName(spec), "interleaved");
+  spec.mutable_alibi();
+  EXPECT_EQ(PairingName(spec), "");
+}
+
+TEST(ExitCodeTest, FollowsTheContract) {
+  EXPECT_EQ(ExitCodeOf(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCodeOf(absl::InvalidArgumentError("")), 1);
+  EXPECT_EQ(ExitCodeOf(absl::ResourceExhaustedError("")), 1);
+  EXPECT_EQ(ExitCodeOf(absl::OutOfRangeError("")), 1);
+  EXPECT_EQ(ExitCodeOf(UsageError("")), 2);
+  EXPECT_EQ(ExitCodeOf(absl::UnavailableError("")), 3);
+  EXPECT_EQ(ExitCodeOf(absl::DeadlineExceededError("")), 3);
+  EXPECT_EQ(ExitCodeOf(FileError("a", ENOENT)), 4);
+  EXPECT_EQ(ExitCodeOf(absl::InternalError("")), 5);
+  EXPECT_EQ(ExitCodeOf(absl::DataLossError("")), 5);
+  EXPECT_EQ(ExitCodeOf(absl::UnknownError("")), 5);
+  EXPECT_EQ(ExitCodeOf(absl::FailedPreconditionError("the server's own")), 5);
+}
+
+TEST(JsonTest, FieldsKeepTheirProtoNamesAnd64BitIntegersAreStrings) {
+  v1::DescribeTableResponse response;
+  response.mutable_header()->set_total_bytes(~uint64_t{0});
+  response.add_inv_freq(1.0);
+  const std::string json = PrettyJson(response);
+  EXPECT_THAT(json, HasSubstr("\"total_bytes\": \"18446744073709551615\""));
+  EXPECT_THAT(json, HasSubstr("\"inv_freq\""));
+  EXPECT_THAT(json, Not(HasSubstr("invFreq")));
+  EXPECT_THAT(json, HasSubstr("\"slopes\": []")) << "what is empty is there";
+}
+
+// Doubles at the hard places, and 10,000 whose bits follow from their index.
+TEST(JsonTest, DoublesReadBackBitForBit) {
+  v1::DescribeTableResponse response;
+  for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, -0.0, 1e22, 1e23,
+                             9007199254740993.0, 2.2250738585072014e-308}) {
+    response.add_inv_freq(value);
+  }
+  uint64_t state = 1;
+  for (int i = 0; i < 10000; ++i) {
+    state = state * 6364136223846793005U + 1442695040888963407U;
+    double value = 0;
+    std::memcpy(&value, &state, sizeof(value));
+    if (std::isfinite(value)) response.add_inv_freq(value);
+  }
+  v1::DescribeTableResponse back;
+  ASSERT_TRUE(FromJson(PrettyJson(response), "json", &back).ok());
+  ASSERT_EQ(back.inv_freq_size(), response.inv_freq_size());
+  for (int i = 0; i < back.inv_freq_size(); ++i) {
+    EXPECT_EQ(std::memcmp(&back.inv_freq().at(i), &response.inv_freq().at(i), sizeof(double)), 0)
+        << response.inv_freq(i);
+    EXPECT_EQ(std::strtod(ExactDouble(response.inv_freq(i)).c_str(), nullptr),
+              response.inv_freq(i));
+  }
+}
+
+TEST(JsonTest, ExactDoubleIsShort) {
+  EXPECT_EQ(ExactDouble(1), "1");
+  EXPECT_EQ(ExactDouble(0.1), "0.1");
+  EXPECT_EQ(ExactDouble(1.2079441541679836), "1.2079441541679836");
+}
+
+TEST(JsonTest, StringsAreEscaped) {
+  EXPECT_EQ(JsonString("a\"b\\c\n\x01 \xc3\xa9"), "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9\"");
+}
+
+TEST(JsonTest, TextThatIsNoMessageIsRefused) {
+  v1::EncodingSpec spec;
+  for (const char* json : {"", "{", "{\"rope\": 1}", "{\"rope\": {\"head_dims\": 64}}",
+                           "{\"rope\": {\"head_dim\": \"x\"}}", "{} trailing"}) {
+    const absl::Status status = FromJson(json, "spec", &spec);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << json;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("spec: ")) << json;
+  }
+}
+
+TEST(JsonTest, NestingIsRefusedNotFollowed) {
+  v1::EncodingSpec spec;
+  std::string deep;
+  for (int i = 0; i < 100000; ++i) deep += "{\"rope\":";
+  EXPECT_TRUE(absl::IsInvalidArgument(FromJson(deep, "spec", &spec)));
+}
+
+TEST(InputTest, WhatCannotBeReadIsAFileError) {
+  for (const char* path : {"/nonexistent/config.json", "/", "/dev/zero", "/proc/self/mem"}) {
+    const absl::Status status = ReadModel(path).status();
+    EXPECT_EQ(ExitCodeOf(status), kFile) << path;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(path));
+  }
+}
+
+TEST(InputTest, ASpecIsTextWhenItBeginsWithABrace) {
+  EXPECT_EQ(ReadSpec(" \n{}").value(), " \n{}");
+  EXPECT_EQ(ExitCodeOf(ReadSpec("").status()), kFile);
+}
+
+}  // namespace
+}  // namespace posenc::cli

@@ -15,7 +15,8 @@
 namespace posenc {
 
 // INVALID_ARGUMENT "field: rule" with a BadRequest detail.
-// FieldError("rope.rotary_dim", "must be even, got 65")
+// FieldError("rope.rotary_dim", "must be even, got 65"). Both are cut (256 and 704
+// bytes), so that an error about a huge value fits wherever errors travel.
 absl::Status FieldError(absl::string_view field, absl::string_view rule);
 
 // RESOURCE_EXHAUSTED with a QuotaFailure detail: larger than this process allows.

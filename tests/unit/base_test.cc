@@ -1,5 +1,6 @@
 #include "gtest/gtest.h"
 #include "lib/base/canonical_key.h"
+#include "lib/base/shorten.h"
 #include "lib/base/status.h"
 #include "posenc/v1/encoding.pb.h"
 #include "posenc/v1/error_details.pb.h"
@@ -34,6 +35,20 @@ TEST(FieldErrorTest, CarriesABadRequestDetail) {
       std::string(*status.GetPayload("type.googleapis.com/google.rpc.BadRequest"))));
   ASSERT_EQ(detail.field_violations_size(), 1);
   EXPECT_EQ(detail.field_violations(0).field(), "rope.rotary_dim");
+}
+
+TEST(FieldErrorTest, AboutAHugeValueIsShort) {
+  const std::string huge(100'000, 'x');
+  const absl::Status status = FieldError(huge, huge);
+  EXPECT_LE(status.message().size(), 1024u);
+  EXPECT_LE(status.GetPayload("type.googleapis.com/google.rpc.BadRequest")->size(), 1024u);
+}
+
+TEST(ShortenTest, NeverSplitsACharacter) {
+  EXPECT_EQ(Shorten("abcdef", 6), "abcdef");
+  EXPECT_EQ(Shorten("abcdefg", 6), "abc...");
+  EXPECT_EQ(Shorten("ab\u00e9defg", 6), "ab...");  // U+00E9 takes bytes 2 and 3
+  EXPECT_EQ(Shorten("a\u00e9defgh", 6), "a\u00e9...");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
+#include "lib/base/shorten.h"
 #include "posenc/v1/error_details.pb.h"
 #include "server/text.h"
 

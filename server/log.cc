@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
 #include "grpc/support/log.h"
 #include "server/text.h"
 #include "spdlog/async.h"
@@ -38,6 +39,11 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
 void LogFromGrpc(gpr_log_func_args* line) {
   Log(line->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarning : LogLevel::kDebug,
       line->message, {{"source", "grpc"}});
+}
+
+void LogFromProtobuf(google::protobuf::LogLevel /*level*/, const char* file, int line,
+                     const std::string& message) {
+  Log(LogLevel::kDebug, message, {{"source", absl::StrCat(file, ":", line)}});
 }
 
 bool NeedsQuotes(absl::string_view text) {
@@ -78,6 +84,7 @@ void StartLogging(LogFormat format, LogLevel level) {
   logger->set_level(SpdlogLevel(level));
   logger->flush_on(spdlog::level::debug);
   gpr_set_log_function(&LogFromGrpc);
+  google::protobuf::SetLogHandler(&LogFromProtobuf);
 }
 
 void StopLogging() { spdlog::shutdown(); }

@@ -27,7 +27,7 @@ struct LogField {
   LogField(absl::string_view name, int64_t number) : key(name), value(number) {}
 };
 
-// Until this is called nothing is logged. Takes over gRPC's own lines too.
+// Until this is called nothing is logged. Takes over the lines of gRPC and protobuf.
 // Lines are written by a thread of their own, and the oldest are dropped when
 // standard error takes no more: a log that nobody reads must not stop a server.
 void StartLogging(LogFormat format, LogLevel level);

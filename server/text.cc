@@ -7,12 +7,6 @@
 #include "rapidjson/writer.h"
 
 namespace posenc::server {
-namespace {
-
-// The last of several bytes of a UTF-8 character are 10xxxxxx.
-bool ContinuesCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
-
-}  // namespace
 
 bool IsUtf8(absl::string_view text) {
   rapidjson::MemoryStream in(text.data(), text.size());
@@ -21,14 +15,6 @@ bool IsUtf8(absl::string_view text) {
     if (!rapidjson::UTF8<>::Validate(in, out)) return false;
   }
   return true;
-}
-
-std::string Shorten(std::string text, size_t max_bytes) {
-  if (text.size() <= max_bytes) return text;
-  size_t keep = max_bytes - 3;
-  while (keep > 0 && ContinuesCharacter(text[keep])) --keep;
-  text.resize(keep);
-  return text + "...";
 }
 
 std::string JsonString(absl::string_view text) {

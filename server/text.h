@@ -2,7 +2,6 @@
 #ifndef POSENC_SERVER_TEXT_H_
 #define POSENC_SERVER_TEXT_H_
 
-#include <cstddef>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -10,10 +9,6 @@
 namespace posenc::server {
 
 bool IsUtf8(absl::string_view text);
-
-// At most max_bytes of `text`; "..." marks a cut, which never splits a character.
-// REQUIRES: max_bytes >= 3.
-std::string Shorten(std::string text, size_t max_bytes);
 
 // `text` as a JSON string with its quotes, in ASCII.
 std::string JsonString(absl::string_view text);

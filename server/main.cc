@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
+#include "grpc/grpc.h"
 #include "server/log.h"
 #include "server/options.h"
 #include "server/server.h"
@@ -98,6 +99,8 @@ int Run(int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   // Debian's Abseil aborts the process on a lock order it dislikes, gRPC's included.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  // Kept to the end: the last grpc_shutdown can wait 10 s for a poller (gRPC 1.51).
+  grpc_init();
   posenc::server::KeepMemoryLow();
   posenc::server::RaiseFileLimit();
   return posenc::server::Run(argc, argv);

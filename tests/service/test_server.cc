@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "gtest/gtest.h"
@@ -19,6 +20,9 @@ server::ServerOptions TestOptions() {
 }
 
 TestServer::TestServer(const server::ServerOptions& options) {
+  // As main() does: the last grpc_shutdown can wait 10 s for a poller.
+  static const bool kept = (grpc_init(), true);
+  EXPECT_TRUE(kept);
   auto started = server::Server::Start(options);
   if (!started.ok()) {
     ADD_FAILURE() << started.status();

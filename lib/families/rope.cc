@@ -62,7 +62,7 @@ absl::Status FoldPartialRotaryFactor(v1::RopeSpec* rope) {
 }
 
 absl::Status CanonicalizeDims(v1::RopeSpec* rope) {
-  if (!rope->has_head_dim() && !rope->has_rotary_dim()) {
+  if (!rope->has_head_dim() && !rope->has_rotary_dim() && !rope->has_partial_rotary_factor()) {
     return FieldError("rope.head_dim", "is required, or rotary_dim");
   }
   RETURN_IF_ERROR(FoldPartialRotaryFactor(rope));

@@ -27,9 +27,11 @@ constexpr double kNarrowestRamp = 0x1p-16;
 // ln(rope_theta) divides YaRN's ramp.
 constexpr double kMinYarnTheta = 1.001;
 
+bool IsNumber(double value) { return value >= kMinNumber && value <= kMaxNumber; }  // not NaN
+
 absl::Status CheckNumber(absl::string_view field, bool is_set, double value) {
   if (!is_set) return FieldError(field, "is required");
-  if (value >= kMinNumber && value <= kMaxNumber) return absl::OkStatus();  // NaN fails both
+  if (IsNumber(value)) return absl::OkStatus();
   return FieldError(field,
                     absl::StrCat("must be positive and within the range of float32, got ", value));
 }
@@ -88,19 +90,20 @@ absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
   }
   if (!yarn->has_truncate()) yarn->set_truncate(true);
 
-  absl::string_view attention_field = "rope.yarn.attention_factor";
   if (!yarn->has_attention_factor()) {
-    for (const double mscale : {yarn->mscale(), yarn->mscale_all_dim()}) {
-      if (mscale != 0) attention_field = "rope.yarn.mscale";
-      if (!(std::fabs(mscale) <= kMaxNumber)) {
-        return FieldError("rope.yarn.mscale", absl::StrCat("must be finite, got ", mscale));
-      }
+    const double attention_factor = DefaultAttentionFactor(*yarn);
+    if (!IsNumber(attention_factor)) {
+      return FieldError(
+          "rope.yarn.mscale",
+          absl::StrCat("must give, with mscale_all_dim, a positive attention_factor; ",
+                       yarn->mscale(), " and ", yarn->mscale_all_dim(), " give ",
+                       attention_factor));
     }
-    yarn->set_attention_factor(DefaultAttentionFactor(*yarn));
+    yarn->set_attention_factor(attention_factor);
   }
   yarn->clear_mscale();
   yarn->clear_mscale_all_dim();
-  return CheckNumber(attention_field, true, yarn->attention_factor());
+  return CheckNumber("rope.yarn.attention_factor", true, yarn->attention_factor());
 }
 
 absl::Status CanonicalizeLlama3(double rope_theta, v1::Llama3Scaling* llama3) {

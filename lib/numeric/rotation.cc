@@ -5,6 +5,7 @@
 
 #include "lib/numeric/dtype.h"
 #include "lib/numeric/elementary.h"
+#include "lib/numeric/precise_sin_cos.h"
 #include "lib/numeric/wide_functions.h"
 
 namespace posenc {
@@ -13,6 +14,10 @@ namespace {
 // Of a value in double that was scaled: kSinCosError and one more rounding.
 constexpr double kValueError = 0x1p-50;
 static_assert(kValueError >= kSinCosError + 2 * 0x1p-53);
+
+// The same of 100 bits; the slack is for `lo - error`, which rounds too.
+constexpr double kPreciseValueError = 0x1p-91;
+static_assert(kPreciseValueError >= kPreciseSinCosError + 2 * 0x1p-102);
 
 // The angle of FLOAT32 is a float32 x: x / 2π turns.
 const DoubleDouble& InverseTwoPi() {
@@ -27,6 +32,13 @@ bool RoundIfSafe(double value, double error, Element* out) {
   const auto high = RoundTo<Element>(value + error);
   *out = low;
   return low == high;
+}
+
+// The same for a value to within kPreciseValueError (relative), to float64.
+bool RoundIfSafe(DoubleDouble value, double* out) {
+  const double error = kPreciseValueError * std::fabs(value.hi);
+  *out = value.hi + (value.lo - error);
+  return *out == value.hi + (value.lo + error);
 }
 
 }  // namespace
@@ -44,17 +56,21 @@ Rotation Rotation::Float32(std::vector<float> inv_freq, double scale) {
 Rotation Rotation::Exact(const std::vector<WideFloat>& inv_freq, double scale) {
   Rotation rotation(Mode::kExact, scale);
   rotation.turns_.reserve(inv_freq.size());
+  rotation.precise_turns_.reserve(inv_freq.size());
   rotation.wide_turns_.reserve(inv_freq.size());
   for (const WideFloat& frequency : inv_freq) {
     rotation.wide_turns_.push_back(frequency * kWideInverseTwoPi);
     rotation.turns_.push_back(DoubleDouble::From(rotation.wide_turns_.back()));
+    rotation.precise_turns_.push_back(TripleDouble::From(rotation.wide_turns_.back()));
   }
   return rotation;
 }
 
 size_t Rotation::bytes() const {
   return sizeof(*this) + inv_freq_.capacity() * sizeof(float) +
-         turns_.capacity() * sizeof(DoubleDouble) + wide_turns_.capacity() * sizeof(WideFloat);
+         turns_.capacity() * sizeof(DoubleDouble) +
+         precise_turns_.capacity() * sizeof(TripleDouble) +
+         wide_turns_.capacity() * sizeof(WideFloat);
 }
 
 template <typename Element>
@@ -104,6 +120,20 @@ void Rotation::FillExactRow(int64_t position, Element* cos, Element* sin) const 
     Element rounded_sin;
     const bool cos_safe = RoundIfSafe(c, kValueError * std::fabs(c) + reduction, &rounded_cos);
     const bool sin_safe = RoundIfSafe(s, kValueError * std::fabs(s) + reduction, &rounded_sin);
+    if (!cos_safe || !sin_safe) DecideExact(position, i, &rounded_cos, &rounded_sin);
+    if (cos != nullptr) cos[i] = rounded_cos;
+    if (sin != nullptr) sin[i] = rounded_sin;
+  }
+}
+
+void Rotation::FillExactRow(int64_t position, double* cos, double* sin) const {
+  for (size_t i = 0; i < precise_turns_.size(); ++i) {
+    const PreciseSinCosValue near =
+        PreciseSinCosOfTurns(static_cast<double>(position), precise_turns_[i]);
+    double rounded_cos;
+    double rounded_sin;
+    const bool cos_safe = RoundIfSafe(near.cos * scale_, &rounded_cos);
+    const bool sin_safe = RoundIfSafe(near.sin * scale_, &rounded_sin);
     if (!cos_safe || !sin_safe) DecideExact(position, i, &rounded_cos, &rounded_sin);
     if (cos != nullptr) cos[i] = rounded_cos;
     if (sin != nullptr) sin[i] = rounded_sin;

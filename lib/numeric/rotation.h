@@ -4,7 +4,8 @@
 // Each value is decided by Ziv's method: a double computed with a proven error
 // bound is rounded if both ends of its interval round alike; else (a few in ten
 // million) WideFloat decides. So the bits are those of the definition below,
-// whatever path, vector width or machine computed them.
+// whatever path, vector width or machine computed them. Float64 elements start from
+// 100 bits instead.
 #ifndef POSENC_LIB_NUMERIC_ROTATION_H_
 #define POSENC_LIB_NUMERIC_ROTATION_H_
 
@@ -60,14 +61,17 @@ class Rotation {
   void FillFloat32Row(int64_t position, Element* cos, Element* sin) const;
   template <typename Element>
   void FillExactRow(int64_t position, Element* cos, Element* sin) const;
+  void FillExactRow(int64_t position, double* cos, double* sin) const;
   template <typename Element>
   void DecideExact(int64_t position, size_t pair, Element* cos, Element* sin) const;
 
   Mode mode_;
   double scale_;
-  std::vector<float> inv_freq_;        // FLOAT32: radians per position
-  std::vector<DoubleDouble> turns_;    // turns per position
-  std::vector<WideFloat> wide_turns_;  // the same, EXACT
+  std::vector<float> inv_freq_;      // FLOAT32: radians per position
+  std::vector<DoubleDouble> turns_;  // turns per position
+  // EXACT: the same, for float64 and for what the others leave open.
+  std::vector<TripleDouble> precise_turns_;
+  std::vector<WideFloat> wide_turns_;
 };
 
 }  // namespace posenc

@@ -7,20 +7,9 @@
 #include <cmath>
 #include <cstdint>
 
-#include "lib/numeric/wide_float.h"
+#include "lib/numeric/double_double.h"
 
 namespace posenc {
-
-// An unevaluated sum, |lo| <= ulp(hi)/2: 106 bits.
-struct DoubleDouble {
-  double hi = 0;
-  double lo = 0;
-
-  static DoubleDouble From(const WideFloat& value) {
-    const double hi = value.ToDouble();
-    return {hi, (value - WideFloat::From(hi)).ToDouble()};
-  }
-};
 
 struct DoubleSinCos {
   double sin = 0;
@@ -33,7 +22,7 @@ inline constexpr double kMaxAngle = 0x1p40;
 
 // |result - exact| <= kSinCosError·|exact| + kReductionError·|x·rate|.
 // The first part is the polynomials and their last roundings (worst seen
-// 2^-52.2), the second the 106 bits that x·rate is known to, in radians a turn.
+// 2^-52.8), the second the 106 bits that x·rate is known to, in radians a turn.
 inline constexpr double kSinCosError = 0x1p-51;
 inline constexpr double kReductionError = 0x1p-100;
 

@@ -1,7 +1,5 @@
 #include "tests/support/reference.h"
 
-#include "lib/numeric/dtype.h"
-
 namespace posenc::testing {
 namespace {
 
@@ -147,6 +145,14 @@ double RelativeError(const Real& value, const Real& exact) {
   const Real difference = Abs(value - exact);
   if (!(Real(0.0) < difference)) return 0.0;
   return (difference / Abs(exact)).ToDouble();
+}
+
+WideFloat ToWide(const Real& value) {
+  WideFloat wide;
+  for (int i = 0; i < 5; ++i) {  // 53 bits each
+    wide = wide + WideFloat::From((value - Real(wide)).ToDouble());
+  }
+  return wide;
 }
 
 }  // namespace posenc::testing

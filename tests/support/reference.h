@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "lib/numeric/dtype.h"
 #include "lib/numeric/wide_float.h"
 
 namespace posenc::testing {
@@ -64,6 +65,29 @@ Real Cos(const Real& radians);
 
 // |value - exact| / |exact|; 0 when both are 0.
 double RelativeError(const Real& value, const Real& exact);
+
+// Rounded once to an element of a table.
+template <typename Element>
+Element RoundRealTo(const Real& value) = delete;
+template <>
+inline double RoundRealTo<double>(const Real& value) {
+  return value.ToDouble();
+}
+template <>
+inline float RoundRealTo<float>(const Real& value) {
+  return value.ToFloat();
+}
+template <>
+inline F16 RoundRealTo<F16>(const Real& value) {
+  return {value.ToF16()};
+}
+template <>
+inline Bf16 RoundRealTo<Bf16>(const Real& value) {
+  return {value.ToBf16()};
+}
+
+// The nearest WideFloat, nearly: to 2^-250 of the value.
+WideFloat ToWide(const Real& value);
 
 }  // namespace posenc::testing
 

@@ -19,6 +19,10 @@ static_assert(kValueError >= kSinCosError + 2 * 0x1p-53);
 constexpr double kPreciseValueError = 0x1p-91;
 static_assert(kPreciseValueError >= kPreciseSinCosError + 2 * 0x1p-102);
 
+// Below this rate the 100 bits of a value no longer fit above a double's smallest
+// exponent.
+constexpr double kMinPreciseTurns = 0x1p-600;
+
 // The angle of FLOAT32 is a float32 x: x / 2π turns.
 const DoubleDouble& InverseTwoPi() {
   static const DoubleDouble inverse = DoubleDouble::From(kWideInverseTwoPi);
@@ -132,9 +136,11 @@ void Rotation::FillExactRow(int64_t position, double* cos, double* sin) const {
         PreciseSinCosOfTurns(static_cast<double>(position), precise_turns_[i]);
     double rounded_cos;
     double rounded_sin;
-    const bool cos_safe = RoundIfSafe(near.cos * scale_, &rounded_cos);
-    const bool sin_safe = RoundIfSafe(near.sin * scale_, &rounded_sin);
-    if (!cos_safe || !sin_safe) DecideExact(position, i, &rounded_cos, &rounded_sin);
+    const double turns = std::fabs(turns_[i].hi);
+    const bool safe = (turns == 0 || turns >= kMinPreciseTurns) &&
+                      RoundIfSafe(near.cos * scale_, &rounded_cos) &&
+                      RoundIfSafe(near.sin * scale_, &rounded_sin);
+    if (!safe) DecideExact(position, i, &rounded_cos, &rounded_sin);
     if (cos != nullptr) cos[i] = rounded_cos;
     if (sin != nullptr) sin[i] = rounded_sin;
   }

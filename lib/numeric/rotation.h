@@ -41,6 +41,7 @@ class Rotation {
   static Rotation Float32(std::vector<float> inv_freq, double scale);
 
   // ARITHMETIC_EXACT. scale·cos(position·inv_freq), rounded once to the element.
+  // REQUIRES: |inv_freq| <= kMaxInvFreq; scale is a normal float32 in magnitude.
   static Rotation Exact(const std::vector<WideFloat>& inv_freq, double scale);
 
   int64_t pairs() const { return static_cast<int64_t>(turns_.size()); }

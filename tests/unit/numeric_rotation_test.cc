@@ -97,8 +97,8 @@ TYPED_TEST(RotationTest, ExactHoldsNextToZerosOfSineAndCosine) {
 }
 
 TYPED_TEST(RotationTest, ExactHoldsForTheLargestAndTheSmallestFrequencies) {
-  const std::vector<Real> inv_freq = {Real(256.0), Real(255.99999), Real(0x1p-100), Real(3e-30),
-                                      Real(0.0)};
+  const std::vector<Real> inv_freq = {Real(256.0),  Real(255.99999), Real(0x1p-100), Real(3e-30),
+                                      Real(1e-300), Real(3e-310),    Real(0.0)};
   for (const int64_t position : kPositions) ExpectExact<TypeParam>(inv_freq, 1.0, position);
 }
 

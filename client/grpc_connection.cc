@@ -166,9 +166,13 @@ std::shared_ptr<Connection> MakeConnection(const std::string& target,
   // our four attempts would all fall into that wait.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  return std::make_shared<GrpcConnection>(grpc::CreateCustomChannel(
+  return MakeConnection(grpc::CreateCustomChannel(
       target, options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
       arguments));
+}
+
+std::shared_ptr<Connection> MakeConnection(std::shared_ptr<grpc::Channel> channel) {
+  return std::make_shared<GrpcConnection>(channel);
 }
 
 }  // namespace posenc

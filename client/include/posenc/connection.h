@@ -25,6 +25,10 @@
 #include "posenc/v1/service.pb.h"
 #include "posenc/v1/table.pb.h"
 
+namespace grpc {
+class Channel;
+}  // namespace grpc
+
 namespace posenc {
 
 struct CallContext {
@@ -77,6 +81,10 @@ class Connection {
 // never null. Of the options only the credentials are used.
 std::shared_ptr<Connection> MakeConnection(const std::string& target,
                                            const ClientOptions& options = {});
+
+// The same over a channel that the caller made: one in this process, or one with
+// arguments of its own. Let it receive messages of 4 MiB (gRPC's default) or more.
+std::shared_ptr<Connection> MakeConnection(std::shared_ptr<grpc::Channel> channel);
 
 }  // namespace posenc
 

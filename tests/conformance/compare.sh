@@ -1,0 +1,3 @@
+#!/bin/sh
+# compare.sh PROGRAM EXPECTED: what PROGRAM prints is the file EXPECTED.
+"$1" | diff "$2" -

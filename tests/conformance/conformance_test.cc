@@ -141,7 +141,7 @@ TEST_P(ConformanceTest, GivesTheSameBytesToEightThreadsAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, ConformanceTest, ::testing::ValuesIn(kWays),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& way) { return way.param.name; });
 
 }  // namespace
 }  // namespace posenc::testing

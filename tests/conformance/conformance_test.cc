@@ -1,10 +1,13 @@
 // The same bytes whichever way they are asked for: one suite, run against the
 // embedded engine with every kind of cache, an in-process server, and a real
 // server process over TCP and over a Unix socket.
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
+#include <ostream>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,6 +64,9 @@ struct WayTo {
   std::function<Way()> make;
 };
 
+// GoogleTest names parameters in its messages with this.
+void PrintTo(const WayTo& way, std::ostream* out) { *out << way.name; }
+
 Way Embedded(size_t page_cache_bytes) {
   return {nullptr, MakeEmbeddedConnection({.page_cache_bytes = page_cache_bytes})};
 }
@@ -103,7 +109,7 @@ TEST_P(ConformanceTest, GivesTheSameBytesTwice) {
       const Bytes got = ReadTable(client_, c.request);
       EXPECT_EQ(got.table_id, Expected(c).table_id);
       EXPECT_EQ(got.content_hash, Expected(c).content_hash);
-      EXPECT_EQ(got.bytes, Expected(c).bytes);
+      EXPECT_TRUE(got.bytes == Expected(c).bytes);
     }
   }
 }
@@ -119,8 +125,8 @@ TEST_P(ConformanceTest, ResumedAtAnyOffsetGivesTheRest) {
       v1::GetTableRequest request = c.request;
       request.set_read_offset(offset);
       request.set_if_table_id(Expected(c).table_id);
-      EXPECT_EQ(ReadTable(client_, request).bytes,
-                std::vector<std::byte>(all.begin() + static_cast<ptrdiff_t>(offset), all.end()))
+      EXPECT_TRUE(
+          std::ranges::equal(ReadTable(client_, request).bytes, std::span(all).subspan(offset)))
           << "from " << offset;
     }
   }
@@ -133,7 +139,7 @@ TEST_P(ConformanceTest, GivesTheSameBytesToEightThreadsAtOnce) {
     threads.emplace_back([&, t] {
       for (size_t i = 0; i < Cases().size(); ++i) {
         const Case& c = Cases()[(i + t) % Cases().size()];
-        EXPECT_EQ(ReadTable(client_, c.request).bytes, Expected(c).bytes) << c.name;
+        EXPECT_TRUE(ReadTable(client_, c.request).bytes == Expected(c).bytes) << c.name;
       }
     });
   }

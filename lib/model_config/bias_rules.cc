@@ -1,63 +1,117 @@
 #include "lib/model_config/bias_rules.h"
 
+#include <cmath>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/rope_rules.h"
+#include "lib/model_config/table_rules.h"
 
 namespace posenc {
 namespace {
 
-constexpr absl::string_view kHeadKeys = "num_attention_heads n_head n_heads num_heads";
+// The only Baichuan models with ALiBi are 5120 wide.
+constexpr int64_t kBaichuan13BHiddenSize = 5120;
 
-}  // namespace
-
-absl::Status ResolveBloom(const Tower& tower, v1::ResolveModelConfigResponse* response) {
-  ASSIGN_OR_RETURN(const int64_t num_heads, RequiredInt(tower, kHeadKeys));
+v1::ResolvedEncoding Alibi(const Tower& tower, int64_t num_heads, v1::SlopeRounding rounding) {
   v1::ResolvedEncoding encoding = NewEncoding(tower, "alibi");
   v1::AlibiSpec& alibi = *encoding.mutable_spec()->mutable_alibi();
   alibi.set_num_heads(num_heads);
   alibi.set_alibi_bias_max(8);
-  alibi.set_slope_rounding(v1::SLOPE_ROUNDING_BLOOM);
+  alibi.set_slope_rounding(rounding);
   alibi.set_form(v1::ALIBI_FORM_RELATIVE_CAUSAL);
-  *response->add_encodings() = std::move(encoding);
+  return encoding;
+}
+
+}  // namespace
+
+absl::Status ResolveBloom(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const int64_t num_heads, RequiredHeads(tower));
+  *response->add_encodings() = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_BLOOM);
   return absl::OkStatus();
 }
 
 absl::Status ResolveMpt(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   ASSIGN_OR_RETURN(const std::optional<bool> enabled,
                    ReadBool(FirstOf(tower.keys, "attn_config/alibi alibi")));
-  if (!enabled.value_or(true)) {
-    return FieldError(tower.keys.FieldOf("attn_config"),
-                      "an MPT model without ALiBi (alibi false) is not supported yet");
-  }
-  ASSIGN_OR_RETURN(const int64_t num_heads, RequiredInt(tower, "n_heads num_attention_heads"));
+  if (!enabled.value_or(true)) return ResolveLearned(tower, response);
+  ASSIGN_OR_RETURN(const int64_t num_heads, RequiredHeads(tower));
   ASSIGN_OR_RETURN(const JsonValue bias_max,
                    OneOf(tower.keys, "attn_config/alibi_bias_max alibi_bias_max"));
   ASSIGN_OR_RETURN(const std::optional<double> alibi_bias_max, ReadPositiveNumber(bias_max));
-  v1::ResolvedEncoding encoding = NewEncoding(tower, "alibi");
-  v1::AlibiSpec& alibi = *encoding.mutable_spec()->mutable_alibi();
-  alibi.set_num_heads(num_heads);
-  alibi.set_alibi_bias_max(alibi_bias_max.value_or(8));
-  alibi.set_slope_rounding(v1::SLOPE_ROUNDING_MPT);
-  alibi.set_form(v1::ALIBI_FORM_RELATIVE_CAUSAL);
+  v1::ResolvedEncoding encoding = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_MPT);
+  encoding.mutable_spec()->mutable_alibi()->set_alibi_bias_max(alibi_bias_max.value_or(8));
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
 
+absl::Status ResolveFalcon(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::optional<bool> alibi, ReadBool(tower.keys["alibi"]));
+  if (!alibi.value_or(false)) return ResolveRope(tower, response);
+  ASSIGN_OR_RETURN(const int64_t num_heads, RequiredHeads(tower));
+  ASSIGN_OR_RETURN(const int64_t head_dim, HiddenOverHeads(tower));
+  v1::ResolvedEncoding encoding = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_BLOOM);
+  // It adds the bias before it divides the scores.
+  encoding.set_bias_scale(1.0 / std::sqrt(static_cast<double>(head_dim)));
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveBaichuan(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const int64_t hidden_size, RequiredHiddenSize(tower));
+  if (hidden_size < kBaichuan13BHiddenSize) return ResolveRope(tower, response);
+  ASSIGN_OR_RETURN(const int64_t num_heads, RequiredHeads(tower));
+  *response->add_encodings() = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_PRESS);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveSymmetricAlibi(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const int64_t num_heads, RequiredHeads(tower));
+  ASSIGN_OR_RETURN(const int64_t max_position, MaxPositionEmbeddings(tower));
+  v1::ResolvedEncoding encoding = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_PRESS);
+  encoding.mutable_spec()->mutable_alibi()->set_form(v1::ALIBI_FORM_SYMMETRIC);
+  encoding.set_max_position_embeddings(max_position);
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+v1::ResolvedEncoding T5Encoding(const Tower& tower, const T5Buckets& buckets, int64_t heads) {
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "t5");
+  v1::T5BiasSpec& t5 = *encoding.mutable_spec()->mutable_t5();
+  t5.set_num_buckets(buckets.num_buckets);
+  t5.set_max_distance(buckets.max_distance);
+  t5.set_bidirectional(buckets.bidirectional);
+  v1::RelativeTable& table = *encoding.mutable_relative();
+  if (heads > 0) table.add_heads(heads);
+  table.set_entries(buckets.num_buckets);
+  table.set_per_layer(buckets.per_layer);
+  table.set_bidirectional(buckets.bidirectional);
+  return encoding;
+}
+
 absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* response) {
-  ASSIGN_OR_RETURN(const std::optional<int64_t> num_buckets,
-                   ReadPositiveInt(tower.keys["relative_attention_num_buckets"]));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> max_distance,
-                   ReadPositiveInt(tower.keys["relative_attention_max_distance"]));
+  const JsonValue buckets = tower.keys["relative_attention_num_buckets"];
+  const JsonValue distance = tower.keys["relative_attention_max_distance"];
+  ASSIGN_OR_RETURN(const std::optional<int64_t> num_buckets, ReadPositiveInt(buckets));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> max_distance, ReadPositiveInt(distance));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> heads, NumAttentionHeads(tower));
+  const int64_t used_buckets = num_buckets.value_or(32);
+  const int64_t used_distance = max_distance.value_or(128);
+  // The decoder has the most exact buckets: half of them.
+  if (used_distance <= used_buckets / 2) {
+    return FieldError(
+        distance.present() ? distance.field() : buckets.field(),
+        absl::StrCat("max_distance must be above the ", used_buckets / 2,
+                     " distances that have a bucket of their own, got ", used_distance));
+  }
   for (const bool encoder : {true, false}) {
-    v1::ResolvedEncoding encoding = NewEncoding(tower, "t5");
+    v1::ResolvedEncoding encoding =
+        T5Encoding(tower, {used_buckets, used_distance, encoder, tower.family.table.per_layer},
+                   heads.value_or(0));
     encoding.set_tower(encoder ? "encoder" : "decoder");
-    v1::T5BiasSpec& t5 = *encoding.mutable_spec()->mutable_t5();
-    t5.set_num_buckets(num_buckets.value_or(32));
-    t5.set_max_distance(max_distance.value_or(128));
-    t5.set_bidirectional(encoder);
     *response->add_encodings() = std::move(encoding);
   }
   return absl::OkStatus();

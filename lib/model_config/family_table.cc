@@ -1,48 +1,64 @@
 #include "lib/model_config/family_table.h"
 
-#include <array>
+#include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
 namespace posenc {
 namespace {
 
-constexpr std::array kFamilies = {
-    ModelFamily{.model_types = "llama mistral qwen2 qwen3"},
-    ModelFamily{.model_types = "gpt_neox",
-                .partial_rotary_factor = 0.25,
-                .theta_keys = "rotary_emb_base rope_theta rotary_base",
-                .partial_keys = "rotary_pct partial_rotary_factor"},
-    ModelFamily{.model_types = "phi", .partial_rotary_factor = 0.5},
-    ModelFamily{.model_types = "bloom", .kind = Kind::kBloom},
-    ModelFamily{.model_types = "mpt", .kind = Kind::kMpt},
-    ModelFamily{.model_types = "t5", .kind = Kind::kT5},
-};
+using Index = absl::flat_hash_map<std::string, const ModelFamily*>;
 
-using Index = absl::flat_hash_map<absl::string_view, const ModelFamily*>;
-
-// Never destroyed: it is read until the process ends.
-const Index& FamilyIndex() {
-  static const Index& index = *[] {
-    auto* built = new Index;
-    for (const ModelFamily& family : kFamilies) {
-      for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
-        built->emplace(type, &family);
-      }
+// Of all names in a table, each as `spelled` writes it. The first row wins.
+Index* BuildIndex(std::span<const ModelFamily> table,
+                  std::string (*spelled)(absl::string_view name)) {
+  auto* index = new Index;
+  for (const ModelFamily& family : table) {
+    for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
+      index->emplace(spelled(type), &family);
     }
-    return built;
-  }();
+  }
   return index;
+}
+
+std::string Verbatim(absl::string_view name) { return std::string(name); }
+
+// deepseek_v4, grounding-dino and DeepseekV4, GroundingDino alike.
+std::string Bare(absl::string_view name) {
+  return absl::AsciiStrToLower(absl::StrReplaceAll(name, {{"_", ""}, {"-", ""}}));
+}
+
+const ModelFamily* Find(const Index& index, absl::string_view name) {
+  const auto found = index.find(name);
+  return found == index.end() ? nullptr : found->second;
 }
 
 }  // namespace
 
-std::span<const ModelFamily> FamilyTable() { return kFamilies; }
+// The indexes are never destroyed: they are read until the process ends.
 
 const ModelFamily* FindFamily(absl::string_view model_type) {
-  const auto found = FamilyIndex().find(model_type);
-  return found == FamilyIndex().end() ? nullptr : found->second;
+  static const Index& index = *BuildIndex(FamilyTable(), &Verbatim);
+  return Find(index, model_type);
+}
+
+const ModelFamily* FindVisionFamily(absl::string_view model_type) {
+  static const Index& index = *BuildIndex(VisionFamilyTable(), &Verbatim);
+  return Find(index, model_type);
+}
+
+const ModelFamily* FindFamilyOfArchitecture(absl::string_view architecture) {
+  static const Index& index = *BuildIndex(FamilyTable(), &Bare);
+  // What the class is for, cut off word by word: LlamaForCausalLM, MarianMTModel.
+  for (absl::string_view suffix : {"For", "LMHead", "MTModel", "EncoderModel", "Model"}) {
+    const size_t at = architecture.find(suffix);
+    if (at == absl::string_view::npos || at == 0) continue;
+    if (const ModelFamily* family = Find(index, Bare(architecture.substr(0, at)))) return family;
+  }
+  return nullptr;
 }
 
 }  // namespace posenc

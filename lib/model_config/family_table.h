@@ -2,10 +2,12 @@
 //
 // Everything that can be a rule is one (rope_rules.h and its kin); a row says
 // only which names, defaults and rules a family has. Source:
-// reference/hf-rope.md sections 4 and 5 (transformers 5.16, 4.57).
+// reference/hf-rope.md sections 4 and 5 (transformers 5.16, where it changed
+// since 4.57 both), reference/other-encodings.md for what is not RoPE.
 #ifndef POSENC_LIB_MODEL_CONFIG_FAMILY_TABLE_H_
 #define POSENC_LIB_MODEL_CONFIG_FAMILY_TABLE_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -14,26 +16,139 @@
 
 namespace posenc {
 
-// What resolves a tower of the family.
-enum class Kind : uint8_t { kRope, kBloom, kMpt, kT5 };
+// The rule that reads a tower of the family.
+enum class Kind : uint8_t {
+  kRope,
+  kAxialRope,  // 2-D and 3-D, of vision towers and diffusion transformers
+  kBloom,
+  kMpt,
+  kFalcon,    // ALiBi or RoPE, by a key
+  kBaichuan,  // ALiBi (13B) or RoPE (7B), by size
+  kBert,      // learned, or what position_embedding_type says
+  kEsm,       // RoPE or learned, by position_embedding_type
+  kLearned,
+  kLearnedGrid,  // a row a patch
+  kT5,
+  kMpnet,  // learned and T5 buckets
+  kSinusoidal,
+  kWhisper,  // sinusoidal encoder, learned decoder
+  kDeberta,
+  kXlnet,
+  kBeit,
+  kSwin,
+  kGroundingDino,
+  kConvolution,  // wav2vec 2 and kin
+  kWavlm,        // convolution and T5 buckets
+  kNone,
+};
+
+// How a head is turned (ResolvedEncoding.rotation).
+enum class Rotation : uint8_t { kHalf, kInterleaved, kInterleavedToHalf, kComplex, kHalfPerAxis };
+
+// Which layers share an encoding (layer_rules.h).
+enum class LayerRule : uint8_t {
+  kAll,
+  kGemma3,          // full with the scaling, sliding with its own base and none
+  kModernBert,      // the same, every third layer full, names of its own
+  kOlmo3,           // the scaling in full layers only
+  kGemma4,          // full layers have another head_dim too
+  kFullOnly,        // the others are linear attention
+  kNoRopeLayers,    // a list of 0 and 1: 1 rotates
+  kSlidingOnly,     // full layers do not rotate
+  kExaone4,         // kSlidingOnly when there is a sliding window
+  kDeepseekV4,      // main and compress
+  kLayerThetas,     // a base a layer, 0 does not rotate
+  kMimoV2,          // sliding layers have a base of their own
+  kCrossAttention,  // cross_attention_layers do not rotate
+  kByLayerType,     // an encoding for each of layer_types
+  kGraniteHybrid,   // attention layers, if position_embedding_type is rope
+};
+
+enum class QueryScaleRule : uint8_t { kNone, kLlama4, kMinistral };
+
+struct RopeTraits {
+  double theta = 10000;  // where the file has none
+  double theta_v4 = 0;   // the default of transformers 4, where it was another
+  absl::string_view theta_keys = "rope_theta rotary_base";  // names for it, best first
+  absl::string_view theta_ratio_key = "";                   // multiplies the default
+  double partial = 1;  // partial_rotary_factor where the file has none
+  absl::string_view partial_keys = "partial_rotary_factor";
+  bool partial_in_v5 = false;             // 5.16 honours it with rope_type default
+  absl::string_view rotary_dim_key = "";  // the width itself, where the family has it
+  int64_t rotary_dim = 0;                 // where the file has none; 0: by partial
+  absl::string_view head_dim_keys = "head_dim";
+  int64_t head_dim = 0;  // where the file has none; 0: hidden_size / heads
+  Rotation rotation = Rotation::kHalf;
+  bool channels_last = false;  // MLA: the rotated channels are the last
+  LayerRule layers = LayerRule::kAll;
+  // Another name of rope_scaling; "-" where the family reads no map at all.
+  absl::string_view map_key = "";
+  absl::string_view default_map = "";  // JSON: rope_parameters where the file has none
+  absl::string_view mrope_scheme = "";
+  std::array<int64_t, 3> mrope_section = {0, 0, 0};
+  bool mla_softmax_scale = false;  // mscale_all_dim scales the softmax too
+  QueryScaleRule query_scale = QueryScaleRule::kNone;
+  int64_t original_length = 0;     // original_max_position_embeddings where it is not given
+  absl::string_view variant = "";  // ResolvedEncoding.variant
+  v1::Arithmetic arithmetic = v1::ARITHMETIC_UNSPECIFIED;  // where the request says none
+};
+
+// Of a learned table, a sinusoid, or a grid of patches.
+struct TableTraits {
+  absl::string_view rows_keys = "max_position_embeddings n_positions n_ctx";
+  int64_t rows = 0;            // where the file has none
+  int64_t extra_rows = 0;      // beside what rows_keys gives
+  int64_t offset = 0;          // row of the first token
+  bool after_padding = false;  // the offset is padding_idx + 1 instead
+  int64_t padding_idx = 1;     // where the file has none
+  int64_t prefix_tokens = 0;   // rows before the patches
+  bool cosine_first = false;   // MusicGen
+  bool per_layer = false;      // UMT5: a table in every layer
+  int64_t image_size = 0;      // where the file has none
+  int64_t patch_size = 0;
+  bool fairseq = false;  // the T2T frequencies, a row of zeros for padding
+};
+
+// Of a vision tower's RoPE.
+struct AxialTraits {
+  absl::string_view rope_type = "axial_2d";
+  absl::string_view axes = "h w";
+  // The d of theta^(-2i/d) as a part of the head: 2 for half of it, 1 for all.
+  int64_t head_parts = 2;
+  std::array<int64_t, 3> axes_dim = {0, 0, 0};  // where axes differ; else head / axes
+  double theta = 10000;
+  Rotation rotation = Rotation::kHalf;
+};
 
 struct ModelFamily {
   absl::string_view model_types;  // separated by spaces
   Kind kind = Kind::kRope;
   absl::string_view tower = "text";
-  v1::Pairing pairing = v1::PAIRING_HALF;
-  // Where the file has no value.
-  double rope_theta = 10000;
-  double partial_rotary_factor = 1;
-  // Names of the family's own for the common keys, best first.
-  absl::string_view theta_keys = "rope_theta rotary_base";
-  absl::string_view partial_keys = "partial_rotary_factor";
+  // Class defaults, which a nested config relies on: saving drops equal values.
+  int64_t hidden_size = 0;
+  int64_t num_attention_heads = 0;
+  int64_t num_hidden_layers = 0;
+  int64_t max_position_embeddings = 0;
+  RopeTraits rope = {};
+  TableTraits table = {};
+  AxialTraits axial = {};
 };
 
+// Text and encoder families; what a composite is named too, for its text tower.
 std::span<const ModelFamily> FamilyTable();
+// Vision and audio towers, which share some names with the models around them.
+std::span<const ModelFamily> VisionFamilyTable();
 
 // Null when no row has this model_type.
 const ModelFamily* FindFamily(absl::string_view model_type);
+const ModelFamily* FindVisionFamily(absl::string_view model_type);
+
+// By the name of a class (DeepseekV4ForCausalLM), for files whose model_type is
+// missing or not known. Null when no row's name is the beginning of it.
+const ModelFamily* FindFamilyOfArchitecture(absl::string_view architecture);
+
+// For a model_type that no row has, in a file with standard RoPE keys.
+const ModelFamily& GenericRopeFamily();
 
 }  // namespace posenc
 

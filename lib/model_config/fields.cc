@@ -1,5 +1,7 @@
 #include "lib/model_config/fields.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -80,6 +82,15 @@ absl::StatusOr<std::vector<int64_t>> ReadInts(const JsonValue& value) {
     numbers.push_back(*number);
   }
   return numbers;
+}
+
+std::string NumberText(double number) {
+  if (number == std::floor(number) && std::fabs(number) < 1e15) {
+    return absl::StrCat(static_cast<int64_t>(number));
+  }
+  std::array<char, 32> digits;
+  const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), number);
+  return std::string(digits.data(), result.ptr);
 }
 
 namespace {

@@ -35,6 +35,10 @@ absl::StatusOr<std::vector<double>> ReadNumbers(const JsonValue& value);
 // A list of whole numbers in [0, kMaxConfigInt].
 absl::StatusOr<std::vector<int64_t>> ReadInts(const JsonValue& value);
 
+// A number as a config would write it: whole ones without an exponent, others with
+// the fewest digits that read back the same.
+std::string NumberText(double number);
+
 // `names` holds names of one thing, best first, separated by spaces; a name may
 // be a path (attn_config/rope_theta).
 //

@@ -11,25 +11,56 @@ constexpr v1::Severity kWarning = v1::SEVERITY_WARNING;
 constexpr v1::Severity kError = v1::SEVERITY_ERROR;
 
 constexpr std::array kRuleTable = {
+    RuleInfo{Rule::kAttentionFactorNegative, "attention-factor-negative", kWarning,
+             "cos and sin would change their sign."},
+    RuleInfo{Rule::kBetasSwapped, "betas-swapped", kWarning,
+             "beta_fast is below beta_slow: some codes name them the other way round."},
+    RuleInfo{Rule::kCompatDiffers, "compat-differs", kNote,
+             "Versions of transformers read this differently; `compat` chooses."},
     RuleInfo{Rule::kFactorBelowOne, "factor-below-one", kWarning,
              "A scaling factor below 1 shortens the context."},
     RuleInfo{Rule::kFactorMismatch, "factor-mismatch", kWarning,
              "factor is not max_position_embeddings / original_max_position_embeddings; the "
              "explicit factor is used."},
+    RuleInfo{Rule::kModelTypeMissing, "model-type-missing", kWarning,
+             "transformers refuses a file without model_type; its class says the family."},
+    RuleInfo{Rule::kModelTypeUnknown, "model-type-unknown", kWarning,
+             "The family is not known; its class or the standard RoPE keys are read instead."},
+    RuleInfo{Rule::kNopeListInverted, "nope-list-inverted", kWarning,
+             "no_rope_layers has a 0 for most layers: in it 1 means RoPE."},
+    RuleInfo{Rule::kOriginalLengthMismatch, "original-length-mismatch", kWarning,
+             "The training length stands inside and beside the map with different values."},
     RuleInfo{Rule::kOriginalLengthMissing, "original-length-missing", kWarning,
              "The scaling does not say the training length; max_position_embeddings stands in, "
              "which is wrong when it was already multiplied."},
+    RuleInfo{Rule::kOriginalLengthTooLong, "original-length-too-long", kWarning,
+             "The training length is not below max_position_embeddings."},
+    RuleInfo{Rule::kPartialMismatch, "partial-mismatch", kWarning,
+             "partial_rotary_factor stands inside and beside the map with different values."},
     RuleInfo{Rule::kRopeKeyIgnored, "rope-key-ignored", kWarning,
-             "A key that scales positions stands where nobody reads it."},
+             "A key that changes positions stands where nobody reads it."},
     RuleInfo{Rule::kRopeKeyUnknown, "rope-key-unknown", kNote,
              "A key that this rope_type does not use."},
+    RuleInfo{Rule::kRowsWithoutOffset, "rows-without-offset", kWarning,
+             "A learned table without room for the rows before its first token."},
+    RuleInfo{Rule::kSizeDefaulted, "size-defaulted", kNote,
+             "A size is not in the file; the default of the model's class is used."},
     RuleInfo{Rule::kThetaDefaulted, "theta-defaulted", kNote,
              "The base is not in the file; the family's default is used."},
     RuleInfo{Rule::kThetaMismatch, "theta-mismatch", kError,
              "The old and the new place of the base hold different values: readers disagree."},
     RuleInfo{Rule::kThetaNull, "theta-null", kWarning,
              "The base is null; transformers 5 fails on it, the family's default is used."},
+    RuleInfo{Rule::kThetaOnlyNewForm, "theta-only-new-form", kWarning,
+             "A reader of the old form takes its default base, most often 10000."},
+    RuleInfo{Rule::kTowerUnknown, "tower-unknown", kNote,
+             "A nested config of a family that is not known here is left out."},
+    RuleInfo{Rule::kTwoRopeMaps, "two-rope-maps", kWarning,
+             "rope_scaling and rope_parameters name different types; the former is used."},
 };
+
+// Enough for any author; it bounds the work on a hostile file.
+constexpr size_t kMaxFindings = 256;
 
 }  // namespace
 
@@ -46,6 +77,7 @@ void Findings::AddMissing(Rule rule, const JsonValue& object, absl::string_view 
 }
 
 void Findings::Append(Rule rule, std::string pointer, const JsonValue& place, FindingText text) {
+  if (all_.size() >= kMaxFindings) return;
   const RuleInfo& info = kRuleTable[static_cast<size_t>(rule)];
   for (const v1::Finding& old : all_) {
     if (old.rule() == info.id && old.pointer() == pointer) return;

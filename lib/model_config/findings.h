@@ -18,14 +18,28 @@ namespace posenc {
 
 // In the order of their ids; RuleTable() says what each means.
 enum class Rule : uint8_t {
+  kAttentionFactorNegative,
+  kBetasSwapped,
+  kCompatDiffers,
   kFactorBelowOne,
   kFactorMismatch,
+  kModelTypeMissing,
+  kModelTypeUnknown,
+  kNopeListInverted,
+  kOriginalLengthMismatch,
   kOriginalLengthMissing,
+  kOriginalLengthTooLong,
+  kPartialMismatch,
   kRopeKeyIgnored,
   kRopeKeyUnknown,
+  kRowsWithoutOffset,
+  kSizeDefaulted,
   kThetaDefaulted,
   kThetaMismatch,
   kThetaNull,
+  kThetaOnlyNewForm,
+  kTowerUnknown,
+  kTwoRopeMaps,
 };
 
 struct RuleInfo {

@@ -94,7 +94,7 @@ std::string JsonDocument::Pointer(int32_t index) const {
     }
     index = node.parent;
   }
-  std::string pointer;
+  std::string pointer = sources_[at(0).source].pointer;
   for (auto token = tokens.rbegin(); token != tokens.rend(); ++token) {
     absl::StrAppend(&pointer, "/", *token);
   }
@@ -178,13 +178,15 @@ std::string JsonValue::FieldOf(absl::string_view key) const {
 }
 
 int JsonValue::line() const {
-  if (!present() || node().source != 0) return 0;
-  return JsonLineAndColumn(document_->sources_[0].text, node().begin).first;
+  if (!present()) return 0;
+  const JsonDocument::Source& source = document_->sources_[node().source];
+  return source.has_lines ? JsonLineAndColumn(source.text, node().begin).first : 0;
 }
 
 int JsonValue::column() const {
-  if (!present() || node().source != 0) return 0;
-  return JsonLineAndColumn(document_->sources_[0].text, node().begin).second;
+  if (!present()) return 0;
+  const JsonDocument::Source& source = document_->sources_[node().source];
+  return source.has_lines ? JsonLineAndColumn(source.text, node().begin).second : 0;
 }
 
 std::string JsonValue::Text() const {

@@ -71,7 +71,7 @@ class JsonValue {
   // What an error calls it: `config_json/rope_scaling/factor`.
   std::string field() const;
   std::string FieldOf(absl::string_view key) const;
-  // Where it begins, 1-based, columns in bytes. 0 when it comes from an overlay.
+  // Where it begins, 1-based, columns in bytes. 0 when it is not in the file.
   int line() const;
   int column() const;
   // As it stands in the file (scalars, shortened), for "got ..." in a message:
@@ -118,6 +118,10 @@ class JsonDocument {
   // what errors call the document. Memory and time are O(text.size()).
   static absl::StatusOr<std::unique_ptr<JsonDocument>> Parse(absl::string_view text,
                                                              absl::string_view field);
+  // A text of ours that stands for a value that a config does not have: errors and
+  // findings name that pointer, and no line.
+  static std::unique_ptr<JsonDocument> ParseDefault(absl::string_view text,
+                                                    absl::string_view pointer);
   JsonDocument(const JsonDocument&) = delete;
   JsonDocument& operator=(const JsonDocument&) = delete;
 
@@ -137,7 +141,9 @@ class JsonDocument {
   struct Source {
     std::string field;
     std::string text;
-    std::string decoded;
+    std::string decoded = "";
+    std::string pointer = "";  // of the root
+    bool has_lines = true;     // the config itself, not an overlay
   };
 
   JsonDocument() = default;

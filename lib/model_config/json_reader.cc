@@ -206,10 +206,21 @@ absl::StatusOr<std::unique_ptr<JsonDocument>> JsonDocument::Parse(absl::string_v
   return document;
 }
 
+std::unique_ptr<JsonDocument> JsonDocument::ParseDefault(absl::string_view text,
+                                                         absl::string_view pointer) {
+  std::unique_ptr<JsonDocument> document(new JsonDocument);
+  // A text that does not parse leaves an absent root, which a test would see.
+  if (!document->ParseInto(text, "config_json").ok()) return document;
+  document->sources_[0].pointer = std::string(pointer);
+  document->sources_[0].has_lines = false;
+  return document;
+}
+
 absl::StatusOr<int32_t> JsonDocument::ParseInto(absl::string_view text, absl::string_view field) {
   RETURN_IF_ERROR(CheckText(text, field));
   const uint8_t source = static_cast<uint8_t>(sources_.size());
-  sources_.push_back({std::string(field), std::string(text), std::string()});
+  sources_.push_back({std::string(field), std::string(text)});
+  sources_.back().has_lines = source == 0;
   sources_.back().decoded.reserve(text.size());
   const int32_t first = static_cast<int32_t>(nodes_.size());
   // A value takes two bytes of text at least, but for the first.

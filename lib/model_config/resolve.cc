@@ -11,12 +11,15 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "lib/base/status.h"
+#include "lib/model_config/axial_rules.h"
 #include "lib/model_config/bias_rules.h"
 #include "lib/model_config/family_table.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/findings.h"
 #include "lib/model_config/json_document.h"
+#include "lib/model_config/relative_rules.h"
 #include "lib/model_config/rope_rules.h"
+#include "lib/model_config/table_rules.h"
 #include "lib/model_config/tower.h"
 
 namespace posenc {
@@ -36,24 +39,54 @@ absl::StatusOr<std::unique_ptr<JsonDocument>> ParseModel(const v1::ModelSource& 
   return document;
 }
 
-absl::StatusOr<std::string> ModelType(const JsonValue& config) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> model_type, ReadString(config["model_type"]));
-  if (model_type.has_value() && !model_type->empty()) return *model_type;
-  return FieldError(config.FieldOf("model_type"), "is required to know the model's family");
-}
-
 absl::Status ResolveTower(const Tower& tower, Response* response) {
   switch (tower.family.kind) {
     case Kind::kRope:
       return ResolveRope(tower, response);
+    case Kind::kAxialRope:
+      return ResolveAxialRope(tower, response);
     case Kind::kBloom:
       return ResolveBloom(tower, response);
     case Kind::kMpt:
       return ResolveMpt(tower, response);
+    case Kind::kFalcon:
+      return ResolveFalcon(tower, response);
+    case Kind::kBaichuan:
+      return ResolveBaichuan(tower, response);
+    case Kind::kBert:
+      return ResolveBert(tower, response);
+    case Kind::kEsm:
+      return ResolveEsm(tower, response);
+    case Kind::kLearned:
+      return ResolveLearned(tower, response);
+    case Kind::kLearnedGrid:
+      return ResolveLearnedGrid(tower, response);
     case Kind::kT5:
       return ResolveT5(tower, response);
+    case Kind::kMpnet:
+      return ResolveMpnet(tower, response);
+    case Kind::kSinusoidal:
+      return ResolveSinusoidal(tower, response);
+    case Kind::kWhisper:
+      return ResolveWhisper(tower, response);
+    case Kind::kDeberta:
+      return ResolveDeberta(tower, response);
+    case Kind::kXlnet:
+      return ResolveXlnet(tower, response);
+    case Kind::kBeit:
+      return ResolveBeit(tower, response);
+    case Kind::kSwin:
+      return ResolveSwin(tower, response);
+    case Kind::kGroundingDino:
+      return ResolveGroundingDino(tower, response);
+    case Kind::kConvolution:
+      return ResolveConvolution(tower, response);
+    case Kind::kWavlm:
+      return ResolveWavlm(tower, response);
+    case Kind::kNone:
+      return ResolveNone(tower, response);
   }
-  return absl::InternalError("model_config: a family without a rule");
+  return absl::InternalError("model_config: a kind without a rule");
 }
 
 // As the wire names it; empty for what is no dtype of a table (float8, auto).
@@ -101,25 +134,40 @@ absl::Status Narrow(absl::string_view field, const std::string& wanted,
   return absl::OkStatus();
 }
 
+// Of one tower and layer type that carry several encodings (MPNet: learned rows
+// and buckets) the one that has a table. Null when the tower is not decided.
+const v1::ResolvedEncoding* OnlyTable(const Response& resolved) {
+  const v1::ResolvedEncoding* only = nullptr;
+  for (const v1::ResolvedEncoding& encoding : resolved.encodings()) {
+    if (encoding.tower() != resolved.encodings(0).tower() ||
+        encoding.layer_type() != resolved.encodings(0).layer_type()) {
+      return nullptr;
+    }
+    if (!encoding.has_spec()) continue;
+    if (only != nullptr) return nullptr;
+    only = &encoding;
+  }
+  return only;
+}
+
 }  // namespace
 
 absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonDocument> document, ParseModel(model));
   const JsonValue config = document->root();
   Response response;
-  ASSIGN_OR_RETURN(const std::string model_type, ModelType(config));
-  response.set_model_type(model_type);
-  const ModelFamily* family = FindFamily(model_type);
-  if (family == nullptr) {
-    return FieldError(
-        config["model_type"].field(),
-        absl::StrCat("is not a model family that is known here: \"", model_type, "\""));
-  }
+  ASSIGN_OR_RETURN(const std::optional<std::string> model_type, ReadString(config["model_type"]));
+  response.set_model_type(model_type.value_or(""));
   Findings findings;
-  const Tower tower{std::string(family->tower), config, *family, model, findings};
-  RETURN_IF_ERROR(ResolveTower(tower, &response));
-  ASSIGN_OR_RETURN(const std::string dtype, CheckpointDType(tower.keys, config));
-  for (v1::ResolvedEncoding& encoding : *response.mutable_encodings()) encoding.set_dtype(dtype);
+  ASSIGN_OR_RETURN(const std::vector<Tower> towers, FindTowers(config, model, findings));
+  for (const Tower& tower : towers) {
+    const int before = response.encodings_size();
+    RETURN_IF_ERROR(ResolveTower(tower, &response));
+    ASSIGN_OR_RETURN(const std::string dtype, CheckpointDType(tower.keys, config));
+    for (int i = before; i < response.encodings_size(); ++i) {
+      response.mutable_encodings(i)->set_dtype(dtype);
+    }
+  }
   for (const v1::Finding& finding : findings.all()) *response.add_findings() = finding;
   RETURN_IF_ERROR(Narrow("tower", model.tower(), &v1::ResolvedEncoding::tower, &response));
   RETURN_IF_ERROR(
@@ -128,6 +176,7 @@ absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
 }
 
 absl::StatusOr<v1::ResolvedEncoding> OneEncoding(const Response& resolved) {
+  if (const v1::ResolvedEncoding* only = OnlyTable(resolved)) return *only;
   if (resolved.encodings_size() != 1) {
     std::vector<std::string> names;
     for (const v1::ResolvedEncoding& encoding : resolved.encodings()) {
@@ -147,12 +196,15 @@ absl::StatusOr<v1::ResolvedEncoding> OneEncoding(const Response& resolved) {
 
 std::vector<std::string> KnownModelTypes() {
   std::vector<std::string> types;
-  for (const ModelFamily& family : FamilyTable()) {
-    for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
-      types.emplace_back(type);
+  for (const std::span<const ModelFamily> table : {FamilyTable(), VisionFamilyTable()}) {
+    for (const ModelFamily& family : table) {
+      for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
+        types.emplace_back(type);
+      }
     }
   }
   std::sort(types.begin(), types.end());
+  types.erase(std::unique(types.begin(), types.end()), types.end());
   return types;
 }
 

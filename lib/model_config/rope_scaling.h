@@ -1,53 +1,38 @@
-// What a config says about its RoPE scaling, in any of its forms:
-//
-//   rope_scaling: null | {type | rope_type, ...}            (transformers 4)
-//   rope_parameters: {rope_type, rope_theta, ...}           (transformers 5)
-//
-// The rules are those of reference/hf-rope.md 4.3 with the policy of 4.6: a value
-// inside the map wins over one beside it, and nothing is guessed.
+// The parameters of a RoPE scaling: read, completed from beside the map, checked.
 #ifndef POSENC_LIB_MODEL_CONFIG_ROPE_SCALING_H_
 #define POSENC_LIB_MODEL_CONFIG_ROPE_SCALING_H_
 
 #include <cstdint>
-#include <string>
+#include <optional>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
-#include "lib/model_config/json_document.h"
+#include "lib/model_config/rope_keys.h"
 #include "lib/model_config/tower.h"
 #include "posenc/v1/encoding.pb.h"
 
 namespace posenc {
 
-// The maps of one layer type.
-struct RopeKeys {
-  JsonValue map;       // rope_scaling, else rope_parameters; absent: the file has neither
-  JsonValue fallback;  // rope_parameters beside a rope_scaling
-
-  // The first that has a value; absent when neither has.
-  JsonValue Find(absl::string_view key) const;
-  bool present() const { return map.present(); }
-};
-
-// The maps of a tower. Refuses a map that is no object, and two whose types
-// contradict each other.
-absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower);
-
-// default, linear, yarn, ...: aliases (su, mrope) replaced. Refuses a type that is
-// unknown, contradicts its other spelling, or is missing beside a factor.
-absl::StatusOr<std::string> RopeType(const RopeKeys& keys);
-
-// What the scaling's rules need to know of the tower.
+// What the rules need to know of the layers that the scaling is for.
 struct ScalingInput {
   const Tower& tower;
   const RopeKeys& keys;
-  std::string rope_type;
+  RopeTypeName type;
   int64_t max_position_embeddings;  // 0: not known
+  int64_t head_dim;
+  int64_t rotary_dim;
+  std::optional<double> attention_factor;  // the family's, where the map has none
 };
 
-// Sets spec's scaling. Refuses missing and impossible parameters.
+// Sets spec's scaling. Refuses missing and impossible parameters, notes odd ones.
 absl::Status SetScaling(const ScalingInput& input, v1::RopeSpec* spec);
+
+// m(factor, mscale_all_dim)^2 of a family with latent attention: multiplies the
+// softmax scale, beside the table. 1 where the map has no mscale_all_dim.
+double MlaSoftmaxScale(const ScalingInput& input);
+
+// original_max_position_embeddings: inside the map, else beside it, else the
+// family's, else the length that the file has (with a finding).
+absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input);
 
 }  // namespace posenc
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "lib/model_config/family_table.h"
@@ -15,23 +16,42 @@
 
 namespace posenc {
 
+// Bounds of what a model has of each, far above any real one.
+inline constexpr int64_t kMaxLayers = 4096;
+inline constexpr int64_t kMaxGridSide = 4096;  // patches
+inline constexpr size_t kMaxStages = 64;
+
 struct Tower {
-  std::string name;  // text, encoder, ...
-  JsonValue keys;    // an object
+  std::string name;  // text, encoder, decoder, vision, audio, transformer
+  JsonValue keys;    // an object: the config, or one nested in it
   const ModelFamily& family;
+  bool nested;  // class defaults stand in for sizes that are not given
   const v1::ModelSource& model;
   Findings& findings;
+
+  v1::Compat compat() const;  // never unspecified
 };
 
-// Names of the common sizes, the same thing in every family.
+// The towers of a config: of a composite one each for text, vision and audio, of
+// anything else one. Refuses a family that is not known, unless the keys say
+// RoPE in the standard names: then it says so in a finding.
+absl::StatusOr<std::vector<Tower>> FindTowers(const JsonValue& config, const v1::ModelSource& model,
+                                              Findings& findings);
+
+// Names of the common sizes, the same thing in every family. Absent where neither
+// the file nor (for a nested config) the class has one.
 absl::StatusOr<std::optional<int64_t>> NumAttentionHeads(const Tower& tower);
 absl::StatusOr<std::optional<int64_t>> HiddenSize(const Tower& tower);
 absl::StatusOr<std::optional<int64_t>> NumLayers(const Tower& tower);
 // 0 where the model has no limit or does not say.
 absl::StatusOr<int64_t> MaxPositionEmbeddings(const Tower& tower);
 
-// The first of `names` as a required whole number above 0.
-absl::StatusOr<int64_t> RequiredInt(const Tower& tower, absl::string_view names);
+// The same, refused where there is none.
+absl::StatusOr<int64_t> RequiredHeads(const Tower& tower);
+absl::StatusOr<int64_t> RequiredHiddenSize(const Tower& tower);
+
+// hidden_size / num_attention_heads, whole, where the file has no key for it.
+absl::StatusOr<int64_t> HiddenOverHeads(const Tower& tower);
 
 // A new encoding of the tower, its layer type `all`.
 v1::ResolvedEncoding NewEncoding(const Tower& tower, absl::string_view kind);

@@ -70,6 +70,8 @@ TEST(ModelConfigRefusalTest, DuplicateKeysNameTheirPointer) {
 TEST(ModelConfigRefusalTest, ModelTypes) {
   EXPECT_EQ(Refusal("{}"), "config_json/model_type: is required to know the model's family");
   EXPECT_EQ(Refusal(R"({"model_type": 7})"), "config_json/model_type: must be a string, got 7");
+  EXPECT_EQ(Refusal(R"({"model_type": "foo", "hidden_size": 64})"),
+            "config_json/model_type: is not a model family that is known here: \"foo\"");
 }
 
 TEST(ModelConfigRefusalTest, FactorsThatAreNoFactors) {
@@ -132,8 +134,8 @@ TEST(ModelConfigRefusalTest, Widths) {
             "config_json/num_attention_heads: must be a whole number from 1 to 2147483647, got 0");
   // huggingface/transformers#48217: accepted at load, a crash at the first forward.
   EXPECT_EQ(Refusal(R"({"model_type": "llama", "hidden_size": 520, "num_attention_heads": 8})"),
-            "config_json/head_dim: gives 65 rotary channels (1 of 65), must be even and at least "
-            "2");
+            "config_json/head_dim: gives 65 rotary channels, must be even, at least 2 and at most "
+            "the head's 65");
   EXPECT_EQ(Refusal(ModelWith("llama", R"("head_dim": 64.5)")),
             "config_json/head_dim: must be a whole number from 0 to 2147483647, got 64.5");
   EXPECT_EQ(Refusal(ModelWith("phi", R"("partial_rotary_factor": 1.5)")),

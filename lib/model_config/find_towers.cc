@@ -1,0 +1,186 @@
+// FindTowers: which parts a config has, and the family of each.
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "lib/base/status.h"
+#include "lib/model_config/fields.h"
+#include "lib/model_config/tower.h"
+
+namespace posenc {
+namespace {
+
+// Where composites keep their parts. thinker_config: Qwen's omni models.
+constexpr absl::string_view kTextKeys =
+    "text_config llm_config language_config llm_cfg thinker_config/text_config generator "
+    "text_encoder";
+constexpr absl::string_view kVisionKeys =
+    "vision_config vision_tower_cfg visual thinker_config/vision_config";
+constexpr absl::string_view kAudioKeys = "audio_config thinker_config/audio_config";
+
+// What means RoPE in a file whose family is not known.
+constexpr absl::string_view kStandardRopeKeys = "rope_parameters rope_scaling rope_theta";
+
+// How RecBole and its kin name the rows of a learned table; nobody else does.
+constexpr absl::string_view kRecommenderKeys = "max_seq_length";
+
+// A config nested under one of `names`; absent where none is, or it is empty.
+absl::StatusOr<JsonValue> NestedConfig(const JsonValue& config, absl::string_view names) {
+  const JsonValue nested = FirstOf(config, names);
+  if (!nested.present()) return JsonValue();
+  if (!nested.is_object()) {
+    return FieldError(nested.field(),
+                      absl::StrCat("must be an object or null, got ", nested.Describe()));
+  }
+  return nested.size() == 0 ? JsonValue() : nested;
+}
+
+class TowerFinder {
+ public:
+  TowerFinder(const JsonValue& config, const v1::ModelSource& model, Findings& findings)
+      : config_(config), model_(model), findings_(findings) {}
+
+  absl::StatusOr<std::vector<Tower>> Find() {
+    ASSIGN_OR_RETURN(root_type_, ReadType(config_));
+    ASSIGN_OR_RETURN(const bool class_only, AddByClass());
+    if (class_only) return std::move(towers_);
+    RETURN_IF_ERROR(AddText());
+    RETURN_IF_ERROR(AddOther("vision", kVisionKeys));
+    RETURN_IF_ERROR(AddOther("audio", kAudioKeys));
+    return std::move(towers_);
+  }
+
+ private:
+  // Empty where there is none.
+  absl::StatusOr<std::string> ReadType(const JsonValue& keys) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> type, ReadString(keys["model_type"]));
+    return type.value_or("");
+  }
+
+  void Add(const JsonValue& keys, const ModelFamily& family) {
+    towers_.push_back(Tower{std::string(family.tower), keys, family,
+                            keys.pointer() != config_.pointer(), model_, findings_});
+  }
+
+  // A diffusion model names its class, and nothing else.
+  absl::StatusOr<bool> AddByClass() {
+    ASSIGN_OR_RETURN(const std::optional<std::string> name, ReadString(config_["_class_name"]));
+    if (!name.has_value() || !root_type_.empty()) return false;
+    const ModelFamily* family = FindVisionFamily(*name);
+    if (family == nullptr) {
+      return FieldError(config_["_class_name"].field(),
+                        absl::StrCat("is not a class that is known here: \"", *name, "\""));
+    }
+    Add(config_, *family);
+    return true;
+  }
+
+  absl::Status AddText() {
+    ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, kTextKeys));
+    if (!nested.present()) return AddRoot();
+    ASSIGN_OR_RETURN(std::string type, ReadType(nested));
+    const JsonValue named = type.empty() ? config_ : nested;
+    if (type.empty()) type = root_type_;
+    ASSIGN_OR_RETURN(const ModelFamily* family, TextFamily(type, named, nested));
+    Add(nested, *family);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddRoot() {
+    // A vision or audio model by itself, unless its name is that of a text model.
+    if (FindFamily(root_type_) == nullptr) {
+      if (const ModelFamily* family = FindVisionFamily(root_type_)) {
+        Add(config_, *family);
+        return absl::OkStatus();
+      }
+    }
+    ASSIGN_OR_RETURN(const ModelFamily* family, TextFamily(root_type_, config_, config_));
+    Add(config_, *family);
+    return absl::OkStatus();
+  }
+
+  // The family of a text config: by model_type, else by the class it names, else
+  // the generic rules where the standard keys say RoPE. `named` holds model_type.
+  absl::StatusOr<const ModelFamily*> TextFamily(const std::string& type, const JsonValue& named,
+                                                const JsonValue& keys) {
+    if (const ModelFamily* family = FindFamily(type)) return family;
+    const JsonValue architecture = Architecture(keys);
+    if (architecture.is_string()) {
+      if (const ModelFamily* family = FindFamilyOfArchitecture(architecture.string())) {
+        NoteUnknownType(
+            type, named,
+            absl::StrCat("its class, ", architecture.string(), ", says ", "which family is meant"));
+        return family;
+      }
+    }
+    if (type.empty() && FirstOf(keys, kRecommenderKeys).present()) {
+      NoteUnknownType(type, named, "its keys are those of a sequential recommender");
+      return FindFamily("bert4rec");
+    }
+    if (type.empty()) {
+      return FieldError(named.FieldOf("model_type"), "is required to know the model's family");
+    }
+    if (FirstOf(keys, kStandardRopeKeys).present()) {
+      NoteUnknownType(type, named,
+                      "its RoPE keys are the standard ones and are read by the generic rules");
+      return &GenericRopeFamily();
+    }
+    return FieldError(named["model_type"].field(),
+                      absl::StrCat("is not a model family that is known here: \"", type, "\""));
+  }
+
+  // architectures[0], of the config or of the one around it.
+  JsonValue Architecture(const JsonValue& keys) const {
+    for (const JsonValue& object : {keys, config_}) {
+      const std::vector<JsonValue> names = object["architectures"].children();
+      if (!names.empty()) return names.front();
+    }
+    return JsonValue();
+  }
+
+  void NoteUnknownType(const std::string& type, const JsonValue& named, absl::string_view instead) {
+    if (type.empty()) {
+      findings_.AddMissing(
+          Rule::kModelTypeMissing, named, "model_type",
+          {.message = absl::StrCat("model_type is missing, so transformers refuses the file; ",
+                                   instead, ".")});
+    } else {
+      findings_.Add(Rule::kModelTypeUnknown, named["model_type"],
+                    {.message = absl::StrCat("No family has this model_type; ", instead, ".")});
+    }
+  }
+
+  // A part beside the text. An unknown one is a note, not a refusal: what was
+  // asked is most often the text.
+  absl::Status AddOther(absl::string_view name, absl::string_view names) {
+    ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, names));
+    if (!nested.present()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(std::string type, ReadType(nested));
+    if (type.empty()) type = root_type_;
+    if (const ModelFamily* family = FindVisionFamily(type)) {
+      Add(nested, *family);
+      return absl::OkStatus();
+    }
+    findings_.Add(Rule::kTowerUnknown, nested,
+                  {.message = absl::StrCat("The positions of this ", name, " tower (model_type \"",
+                                           type, "\") are not known here; it is left out."),
+                   .found = type});
+    return absl::OkStatus();
+  }
+
+  const JsonValue config_;
+  const v1::ModelSource& model_;
+  Findings& findings_;
+  std::string root_type_;
+  std::vector<Tower> towers_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tower>> FindTowers(const JsonValue& config, const v1::ModelSource& model,
+                                              Findings& findings) {
+  return TowerFinder(config, model, findings).Find();
+}
+
+}  // namespace posenc

@@ -1,0 +1,116 @@
+#include "lib/model_config/layer_types.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "lib/base/status.h"
+#include "lib/model_config/fields.h"
+
+namespace posenc {
+namespace {
+
+using Names = std::vector<std::string>;
+
+constexpr absl::string_view kFull = "full_attention";
+
+// What any family calls its layers, for maps in files without layer_types.
+constexpr std::array<absl::string_view, 7> kKnownTypes = {
+    "full_attention", "sliding_attention", "chunked_attention", "linear_attention", "attention",
+    "main",           "compress"};
+
+absl::StatusOr<Names> GivenTypes(const JsonValue& list) {
+  if (!list.is_array()) {
+    return FieldError(list.field(),
+                      absl::StrCat("must be a list of strings, got ", list.Describe()));
+  }
+  if (list.size() > static_cast<size_t>(kMaxLayers)) {
+    return FieldError(list.field(), absl::StrCat("must have at most ", kMaxLayers, " entries, has ",
+                                                 list.size()));
+  }
+  Names types;
+  for (const JsonValue& element : list.children()) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> type, ReadString(element));
+    types.push_back(type.value_or(""));
+  }
+  return types;
+}
+
+// A list of numbers, 0 for full.
+absl::StatusOr<Names> TypesOfList(const JsonValue& list, absl::string_view other) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> flags, ReadInts(list));
+  Names types;
+  for (const int64_t flag : flags) types.emplace_back(flag == 0 ? kFull : other);
+  return types;
+}
+
+}  // namespace
+
+absl::Status ListTooShort(const JsonValue& list, size_t layers) {
+  return FieldError(list.field(), absl::StrCat("must have an entry for each of the ", layers,
+                                               " layers, has ", list.size()));
+}
+
+absl::StatusOr<Names> PatternOfLayers(const Tower& tower, const LayerPattern& pattern) {
+  ASSIGN_OR_RETURN(std::optional<int64_t> count, NumLayers(tower));
+  // Only its length, for a file that does not say it otherwise.
+  if (!count.has_value()) {
+    count = static_cast<int64_t>(
+        std::min(tower.keys["layer_types"].size(), static_cast<size_t>(kMaxLayers)));
+  }
+  const JsonValue every = FirstOf(tower.keys, pattern.every);
+  // EXAONE 4 spells its pattern LLLG.
+  std::optional<int64_t> given = every.is_string() && !every.string().empty()
+                                     ? static_cast<int64_t>(every.string().size())
+                                     : std::optional<int64_t>();
+  if (!given.has_value()) {
+    ASSIGN_OR_RETURN(given, ReadPositiveInt(every));
+  }
+  const int64_t period = given.value_or(pattern.period);
+  Names types;
+  for (int64_t i = 0; period > 0 && i < *count; ++i) {
+    const bool full =
+        (pattern.full_first ? i : i + 1) % period == 0 || (pattern.last_full && i + 1 == *count);
+    types.emplace_back(full ? kFull : pattern.other);
+  }
+  return types;
+}
+
+absl::StatusOr<Names> LayerTypes(const Tower& tower, const LayerPattern& pattern) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> count, NumLayers(tower));
+  JsonValue list = tower.keys["layer_types"];
+  Names types;
+  if (list.has_value()) {
+    ASSIGN_OR_RETURN(types, GivenTypes(list));
+  } else if (list = FirstOf(tower.keys, pattern.pattern); list.present()) {
+    ASSIGN_OR_RETURN(types, TypesOfList(list, pattern.other));
+  } else {
+    return PatternOfLayers(tower, pattern);
+  }
+  if (count.has_value()) {
+    const size_t layers = static_cast<size_t>(*count);
+    if (types.size() < layers) return ListTooShort(list, layers);
+    types.resize(layers);  // what follows is for prediction layers
+  }
+  return types;
+}
+
+bool IsLayerType(const Tower& tower, absl::string_view key) {
+  if (std::find(kKnownTypes.begin(), kKnownTypes.end(), key) != kKnownTypes.end()) return true;
+  const JsonValue list = tower.keys["layer_types"];
+  if (list.size() > static_cast<size_t>(kMaxLayers)) return false;  // refused elsewhere
+  const std::vector<JsonValue> types = list.children();
+  return std::any_of(types.begin(), types.end(), [&](const JsonValue& type) {
+    return type.is_string() && type.string() == key;
+  });
+}
+
+bool IsNested(const Tower& tower, const RopeKeys& keys) {
+  const std::vector<JsonValue> members = keys.map.children();
+  return std::any_of(members.begin(), members.end(), [&](const JsonValue& member) {
+    return member.is_object() && IsLayerType(tower, member.key());
+  });
+}
+
+}  // namespace posenc

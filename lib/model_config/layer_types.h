@@ -1,0 +1,49 @@
+// The type of each layer: full_attention, sliding_attention, linear_attention, ...
+#ifndef POSENC_LIB_MODEL_CONFIG_LAYER_TYPES_H_
+#define POSENC_LIB_MODEL_CONFIG_LAYER_TYPES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "lib/model_config/json_document.h"
+#include "lib/model_config/rope_keys.h"
+#include "lib/model_config/tower.h"
+
+namespace posenc {
+
+// The pattern of a family whose file has no layer_types: one layer in `period` is
+// full_attention, the last of each run or the first.
+struct LayerPattern {
+  absl::string_view every = "";  // keys that hold the period
+  int64_t period = 0;            // where the file has none; 0: no pattern
+  bool full_first = false;
+  bool last_full = false;  // the model's last layer, whatever the pattern
+  absl::string_view other = "sliding_attention";
+  absl::string_view pattern = "";  // a key that holds a list: 0 is full, 1 the other
+};
+
+// layer_types, else the pattern over num_hidden_layers; empty where neither is
+// known. Refuses a list that is shorter than the model has layers.
+absl::StatusOr<std::vector<std::string>> LayerTypes(const Tower& tower,
+                                                    const LayerPattern& pattern);
+
+// The pattern alone.
+absl::StatusOr<std::vector<std::string>> PatternOfLayers(const Tower& tower,
+                                                         const LayerPattern& pattern);
+
+// Whether a key of a rope map names a layer type, of this model or of any.
+bool IsLayerType(const Tower& tower, absl::string_view key);
+
+// Whether the map holds maps by layer type.
+bool IsNested(const Tower& tower, const RopeKeys& keys);
+
+// FieldError of a list that has fewer entries than the model has layers.
+absl::Status ListTooShort(const JsonValue& list, size_t layers);
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_MODEL_CONFIG_LAYER_TYPES_H_

@@ -1,0 +1,197 @@
+#include "lib/model_config/relative_rules.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "lib/base/status.h"
+#include "lib/model_config/bias_rules.h"
+#include "lib/model_config/fields.h"
+#include "lib/model_config/table_rules.h"
+
+namespace posenc {
+namespace {
+
+// "c2p|p2c", or a list of them.
+absl::StatusOr<std::vector<std::string>> AttentionTerms(const JsonValue& value) {
+  if (value.is_string()) return std::vector<std::string>(absl::StrSplit(value.string(), '|'));
+  std::vector<std::string> terms;
+  if (!value.has_value()) return terms;
+  if (!value.is_array() || value.size() > 8) {
+    return FieldError(value.field(), absl::StrCat("must be a string like c2p|p2c or a list of "
+                                                  "terms, got ",
+                                                  value.Describe()));
+  }
+  for (const JsonValue& element : value.children()) {
+    ASSIGN_OR_RETURN(const std::optional<std::string> term, ReadString(element));
+    terms.push_back(term.value_or(""));
+  }
+  return terms;
+}
+
+// -1 where there is none.
+absl::StatusOr<int64_t> ReadLimit(const JsonValue& value) {
+  if (value.is_number() && value.number() < 0) return -1;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> limit, ReadInt(value));
+  return limit.value_or(-1);
+}
+
+// Heads of each stage: one number, or a list.
+absl::StatusOr<std::vector<int64_t>> StageHeads(const Tower& tower) {
+  const JsonValue value = FirstOf(tower.keys, "num_heads num_attention_heads");
+  if (value.is_array()) {
+    if (value.size() > kMaxStages) {
+      return FieldError(value.field(), absl::StrCat("must have at most ", kMaxStages,
+                                                    " entries, has ", value.size()));
+    }
+    return ReadInts(value);
+  }
+  ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
+  return std::vector<int64_t>{heads};
+}
+
+void SetWindow(int64_t side, v1::RelativeTable* table) {
+  table->add_window(side);
+  table->add_window(side);
+  table->set_entries((2 * side - 1) * (2 * side - 1));
+  table->set_bidirectional(true);
+}
+
+}  // namespace
+
+absl::Status ResolveDeberta(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::optional<bool> relative, ReadBool(tower.keys["relative_attention"]));
+  ASSIGN_OR_RETURN(const std::optional<bool> absolute,
+                   ReadBool(tower.keys["position_biased_input"]));
+  if (absolute.value_or(true)) RETURN_IF_ERROR(ResolveLearned(tower, response));
+  if (!relative.value_or(false)) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<std::string> terms,
+                   AttentionTerms(tower.keys["pos_att_type"]));
+  ASSIGN_OR_RETURN(const int64_t given, ReadLimit(tower.keys["max_relative_positions"]));
+  ASSIGN_OR_RETURN(const int64_t buckets, ReadLimit(tower.keys["position_buckets"]));
+  ASSIGN_OR_RETURN(const int64_t max_position, MaxPositionEmbeddings(tower));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> heads, NumAttentionHeads(tower));
+  const int64_t limit = given > 0 ? given : max_position;
+  if (limit == 0) {
+    return FieldError(tower.keys.FieldOf("max_position_embeddings"), "is required");
+  }
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "deberta_relative");
+  v1::RelativeTable& table = *encoding.mutable_relative();
+  if (heads.has_value()) table.add_heads(*heads);
+  table.set_max_relative_positions(limit);
+  table.set_position_buckets(buckets > 0 ? buckets : 0);
+  table.set_entries(2 * (buckets > 0 ? buckets : limit));
+  table.set_bidirectional(true);
+  for (const std::string& term : terms) table.add_terms(term);
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveXlnet(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const int64_t clamp, ReadLimit(tower.keys["clamp_len"]));
+  ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
+  ASSIGN_OR_RETURN(const std::optional<std::string> attention, ReadString(tower.keys["attn_type"]));
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "xlnet_relative");
+  v1::RelativeTable& table = *encoding.mutable_relative();
+  table.add_heads(heads);
+  table.set_max_relative_positions(clamp);
+  table.set_bidirectional(attention.value_or("bi") == "bi");
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveBeit(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::optional<bool> absolute,
+                   ReadBool(tower.keys["use_absolute_position_embeddings"]));
+  ASSIGN_OR_RETURN(const std::optional<bool> shared,
+                   ReadBool(tower.keys["use_shared_relative_position_bias"]));
+  ASSIGN_OR_RETURN(const std::optional<bool> each,
+                   ReadBool(tower.keys["use_relative_position_bias"]));
+  if (absolute.value_or(false)) RETURN_IF_ERROR(ResolveLearnedGrid(tower, response));
+  if (!shared.value_or(false) && !each.value_or(false)) {
+    return absolute.value_or(false) ? absl::OkStatus() : ResolveNone(tower, response);
+  }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> image, ReadPositiveInt(tower.keys["image_size"]));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> patch, ReadPositiveInt(tower.keys["patch_size"]));
+  const int64_t side = image.value_or(224) / patch.value_or(16);
+  if (side == 0 || side > kMaxGridSide) {
+    return FieldError(
+        tower.keys.FieldOf("image_size"),
+        absl::StrCat("gives ", side, " patches a side, must be from 1 to ", kMaxGridSide));
+  }
+  ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "relative_bias_2d");
+  v1::RelativeTable& table = *encoding.mutable_relative();
+  SetWindow(side, &table);
+  table.set_entries(table.entries() + 3);  // to, from and between CLS
+  table.set_per_layer(!shared.value_or(false));
+  table.add_heads(heads);
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveSwin(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> window, ReadPositiveInt(tower.keys["window_size"]));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> heads, StageHeads(tower));
+  if (window.value_or(7) > kMaxGridSide) {
+    return FieldError(tower.keys["window_size"].field(),
+                      absl::StrCat("must be at most ", kMaxGridSide, ", got ", *window));
+  }
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "relative_bias_2d");
+  v1::RelativeTable& table = *encoding.mutable_relative();
+  SetWindow(window.value_or(7), &table);
+  table.set_per_layer(true);
+  table.mutable_heads()->Assign(heads.begin(), heads.end());
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveGroundingDino(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  const JsonValue backbone = tower.keys["backbone_config"];
+  const ModelFamily* swin = FindVisionFamily("swin");
+  if (backbone.is_object() && backbone["model_type"].is_string() &&
+      backbone["model_type"].string() == "swin") {
+    RETURN_IF_ERROR(
+        ResolveSwin(Tower{"vision", backbone, *swin, true, tower.model, tower.findings}, response));
+  }
+  ASSIGN_OR_RETURN(const int64_t d_model, RequiredHiddenSize(tower));
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "sine_2d");
+  encoding.set_tower("encoder");
+  encoding.mutable_learned()->set_dim(d_model);
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveConvolution(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> kernel,
+                   ReadPositiveInt(tower.keys["num_conv_pos_embeddings"]));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> groups,
+                   ReadPositiveInt(tower.keys["num_conv_pos_embedding_groups"]));
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "conv_positional");
+  encoding.mutable_relative()->set_kernel(kernel.value_or(128));
+  encoding.mutable_relative()->set_groups(groups.value_or(16));
+  *response->add_encodings() = std::move(encoding);
+  return absl::OkStatus();
+}
+
+absl::Status ResolveWavlm(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  RETURN_IF_ERROR(ResolveConvolution(tower, response));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> buckets,
+                   ReadPositiveInt(tower.keys["num_buckets"]));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> distance,
+                   ReadPositiveInt(tower.keys["max_bucket_distance"]));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> heads, NumAttentionHeads(tower));
+  *response->add_encodings() = T5Encoding(
+      tower, {buckets.value_or(320), distance.value_or(800), true, false}, heads.value_or(0));
+  return absl::OkStatus();
+}
+
+absl::Status ResolveNone(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  *response->add_encodings() = NewEncoding(tower, "none");
+  return absl::OkStatus();
+}
+
+}  // namespace posenc

@@ -1,0 +1,197 @@
+#include "lib/model_config/rope_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "lib/base/status.h"
+#include "lib/model_config/default_maps.h"
+#include "lib/model_config/fields.h"
+
+namespace posenc {
+namespace {
+
+struct RopeTypeRow {
+  absl::string_view name;
+  absl::string_view keys;  // beside those of every type
+};
+constexpr std::array kRopeTypes = {
+    RopeTypeRow{"default", ""},
+    RopeTypeRow{"linear", "factor"},
+    RopeTypeRow{"dynamic", "factor alpha"},
+    RopeTypeRow{"yarn",
+                "factor original_max_position_embeddings beta_fast beta_slow truncate "
+                "attention_factor attn_factor mscale mscale_all_dim llama_4_scaling_beta"},
+    RopeTypeRow{"longrope",
+                "factor original_max_position_embeddings short_factor long_factor "
+                "attention_factor short_mscale long_mscale"},
+    RopeTypeRow{"llama3",
+                "factor original_max_position_embeddings low_freq_factor high_freq_factor"},
+    RopeTypeRow{"proportional", "factor"},
+};
+constexpr absl::string_view kKeysOfEveryType =
+    "rope_type type rope_theta partial_rotary_factor mrope_section mrope_interleaved "
+    "xdrope_section base";
+
+struct Alias {
+  absl::string_view name;
+  absl::string_view rope_type;
+};
+// su: Phi-3 before it was named longrope. The last three are other stacks' names.
+constexpr std::array kAliases = {
+    Alias{"su", "longrope"},        Alias{"mrope", "default"},       Alias{"xdrope", "dynamic"},
+    Alias{"deepseek_yarn", "yarn"}, Alias{"telechat3-yarn", "yarn"}, Alias{"none", "default"},
+};
+
+// Keys that mean a scaling: beside one of them a missing type is a mistake.
+constexpr absl::string_view kScalingKeys =
+    "factor alpha short_factor long_factor low_freq_factor high_freq_factor beta_fast beta_slow "
+    "attention_factor mscale mscale_all_dim";
+
+// No map comes near; it bounds the work on a hostile one.
+constexpr size_t kMaxMapKeys = 128;
+
+std::string WithoutAlias(absl::string_view type) {
+  for (const Alias& alias : kAliases) {
+    if (alias.name == type) return std::string(alias.rope_type);
+  }
+  return std::string(type);
+}
+
+// The name in one map, in its new or old spelling; absent when neither.
+absl::StatusOr<JsonValue> TypeIn(const Tower& tower, const JsonValue& map) {
+  const JsonValue rope_type = map["rope_type"];
+  const JsonValue type = map["type"];
+  ASSIGN_OR_RETURN(const std::optional<std::string> new_name, ReadString(rope_type));
+  ASSIGN_OR_RETURN(const std::optional<std::string> old_name, ReadString(type));
+  if (!new_name.has_value()) return old_name.has_value() ? type : JsonValue();
+  if (!old_name.has_value() || WithoutAlias(*new_name) == WithoutAlias(*old_name)) {
+    return rope_type;
+  }
+  if (tower.compat() == v1::COMPAT_LATEST) {
+    return FieldError(type.field(), absl::StrCat("contradicts rope_type, its other spelling: ",
+                                                 type.Text(), " against ", rope_type.Text()));
+  }
+  const bool old_wins = tower.compat() == v1::COMPAT_V4_57;
+  tower.findings.Add(Rule::kCompatDiffers, type,
+                     {.message = "type and rope_type differ: transformers 4 reads type, "
+                                 "transformers 5 reads rope_type.",
+                      .expected = rope_type.Text()});
+  return old_wins ? type : rope_type;
+}
+
+// A map, or absent for null, {} and no key at all.
+absl::StatusOr<JsonValue> MapAt(const JsonValue& value) {
+  if (!value.has_value()) return JsonValue();
+  if (!value.is_object()) {
+    return FieldError(value.field(),
+                      absl::StrCat("must be an object or null, got ", value.Describe()));
+  }
+  if (value.size() > kMaxMapKeys) {
+    return FieldError(value.field(),
+                      absl::StrCat("must have at most ", kMaxMapKeys, " keys, has ", value.size()));
+  }
+  return value.size() == 0 ? JsonValue() : value;
+}
+
+// Both forms in one file: rope_scaling wins, as in transformers 5, and the other
+// fills in what it leaves out (there it would be lost).
+absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
+                                  const JsonValue& parameters) {
+  ASSIGN_OR_RETURN(const JsonValue old_type, TypeIn(tower, scaling));
+  ASSIGN_OR_RETURN(const JsonValue new_type, TypeIn(tower, parameters));
+  if (old_type.present() && new_type.present()) {
+    const std::string old_name = WithoutAlias(old_type.string());
+    const std::string new_name = WithoutAlias(new_type.string());
+    if (old_name != new_name && new_name != "default") {
+      return FieldError(scaling.field(), absl::StrCat("contradicts rope_parameters: rope_type ",
+                                                      old_name, " against ", new_name));
+    }
+    if (old_name != new_name) {
+      tower.findings.Add(
+          Rule::kTwoRopeMaps, scaling,
+          {.message = absl::StrCat("rope_scaling says ", old_name, ", rope_parameters says ",
+                                   new_name, "; the former is used."),
+           .found = old_name,
+           .expected = new_name});
+    }
+  }
+  for (const JsonValue& value : scaling.children()) {
+    const JsonValue other = parameters[value.key()];
+    if (value.is_number() && other.is_number() && value.number() != other.number()) {
+      return FieldError(value.field(), absl::StrCat("contradicts ", other.field(), ": ",
+                                                    value.Text(), " against ", other.Text()));
+    }
+  }
+  return RopeKeys{scaling, parameters};
+}
+
+}  // namespace
+
+JsonValue RopeKeys::Find(absl::string_view key) const {
+  const JsonValue value = map[key];
+  return value.has_value() ? value : fallback[key];
+}
+
+absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower) {
+  const RopeTraits& traits = tower.family.rope;
+  ASSIGN_OR_RETURN(JsonValue scaling, MapAt(tower.keys["rope_scaling"]));
+  ASSIGN_OR_RETURN(const JsonValue parameters, MapAt(tower.keys["rope_parameters"]));
+  if (traits.map_key == "-") {
+    for (const JsonValue& map : {scaling, parameters}) {
+      if (!map.present()) continue;
+      tower.findings.Add(Rule::kRopeKeyIgnored, map,
+                         {.message = "This family has a fixed RoPE; no reader applies this map."});
+    }
+    return RopeKeys();
+  }
+  if (!scaling.present() && !traits.map_key.empty()) {
+    ASSIGN_OR_RETURN(scaling, MapAt(tower.keys[traits.map_key]));
+  }
+  if (scaling.present() && parameters.present()) return BothMaps(tower, scaling, parameters);
+  if (scaling.present()) return RopeKeys{scaling, JsonValue()};
+  if (parameters.present()) return RopeKeys{parameters, JsonValue()};
+  if (!traits.default_map.empty()) return RopeKeys{DefaultMap(traits.default_map), JsonValue()};
+  return RopeKeys();
+}
+
+absl::StatusOr<RopeTypeName> RopeTypeOf(const Tower& tower, const RopeKeys& keys) {
+  if (!keys.present()) return RopeTypeName();
+  ASSIGN_OR_RETURN(JsonValue type, TypeIn(tower, keys.map));
+  if (!type.present()) {
+    if (const JsonValue scaling = FirstOf(keys.map, kScalingKeys); scaling.present()) {
+      return FieldError(keys.map.FieldOf("rope_type"),
+                        absl::StrCat("is required beside ", scaling.key(),
+                                     ": without it the scaling would be ignored"));
+    }
+    ASSIGN_OR_RETURN(type, TypeIn(tower, keys.fallback));
+    if (!type.present()) return RopeTypeName();
+  }
+  const std::string rope_type = WithoutAlias(type.string());
+  std::vector<absl::string_view> known;
+  for (const RopeTypeRow& row : kRopeTypes) known.push_back(row.name);
+  if (std::find(known.begin(), known.end(), rope_type) == known.end()) {
+    return FieldError(type.field(), absl::StrCat("must be one of ", absl::StrJoin(known, ", "),
+                                                 ", got ", type.Describe()));
+  }
+  return RopeTypeName{rope_type, std::string(type.string())};
+}
+
+void NoteUnusedKeys(const Tower& tower, const RopeKeys& keys, absl::string_view rope_type) {
+  const auto row = std::find_if(kRopeTypes.begin(), kRopeTypes.end(),
+                                [&](const RopeTypeRow& r) { return r.name == rope_type; });
+  std::vector<absl::string_view> used = absl::StrSplit(kKeysOfEveryType, ' ');
+  for (absl::string_view key : absl::StrSplit(row->keys, ' ')) used.push_back(key);
+  for (const JsonValue& value : keys.map.children()) {
+    if (std::find(used.begin(), used.end(), value.key()) != used.end()) continue;
+    tower.findings.Add(
+        Rule::kRopeKeyUnknown, value,
+        {.message = absl::StrCat("rope_type ", rope_type, " does not use ", value.key(), ".")});
+  }
+}
+
+}  // namespace posenc

@@ -278,6 +278,11 @@ absl::Status ResolveRope(const Tower& tower, v1::ResolveModelConfigResponse* res
     *response->add_encodings() = NoRotation(tower, num_layers.value_or(0));
     return absl::OkStatus();
   }
+  ASSIGN_OR_RETURN(const std::optional<bool> grown, ReadBool(tower.keys["use_dynamic_ntk"]));
+  if (grown.value_or(false)) {
+    return FieldError(tower.keys["use_dynamic_ntk"].field(),
+                      "the growing base of Qwen 1 is not supported yet");
+  }
   ASSIGN_OR_RETURN(const RopeKeys keys, FindRopeKeys(tower));
   ASSIGN_OR_RETURN(const std::vector<LayerGroup> groups, GroupLayers(tower, keys));
   ASSIGN_OR_RETURN(const int64_t max_position, MaxPositionEmbeddings(tower));

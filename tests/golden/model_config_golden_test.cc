@@ -304,7 +304,7 @@ TEST(ModelConfigGoldenTest, EveryConfigResolvesToItsLine) {
     const v1::ResolvedEncoding* encoding = Find(*response, line);
     if (encoding == nullptr) continue;
     ExpectLine(model, *encoding, line);
-    ExpectFindings(*response, line);
+    if (model.overrides_json().empty()) ExpectFindings(*response, line);
     ++covered;
   }
   EXPECT_GE(covered, 200);

@@ -1,10 +1,12 @@
 // ALiBi: a bias on attention scores that falls linearly with distance.
 //
 // bias(h, query, key) = slope(h) * distance, where relative_position = key - query
-// and the distance of the form is
-//   RELATIVE_CAUSAL  min(relative_position, 0): keys after the query get 0, and
-//                    masking them is the caller's
-//   SYMMETRIC        -|relative_position|
+// and the distance is that of the form (AlibiForm in encoding.proto):
+//
+//   RELATIVE_CAUSAL  min(relative_position, 0)     KEY_POSITION  key
+//   SYMMETRIC        -|relative_position|          LAST_ROW      key - (K - 1)
+//   SQRT             -sqrt(-relative_position)     KEY_MASK      rank of an attended key
+//   MANHATTAN, EUCLIDEAN  of two patches
 //
 //   BIAS         attention_bias [H, Q, K]
 //   BIAS_VECTOR  attention_bias_vector [H, Q+K-1]; entry v belongs to relative
@@ -13,31 +15,29 @@
 //
 // Slope and distance are float32 and so is their product, which is then rounded
 // once to the dtype: small near the diagonal, where 16-bit values keep their digits.
-// Press et al., arXiv:2108.12409. Slopes: alibi_slopes.h.
-#include <algorithm>
-#include <cstdlib>
+// Press et al., arXiv:2108.12409. Slopes: alibi_slopes.h. Values: alibi_plan.h.
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
+#include "lib/families/alibi_plan.h"
 #include "lib/families/alibi_slopes.h"
 #include "lib/families/checks.h"
 #include "lib/families/families.h"
+#include "lib/families/grid_selection.h"
 #include "lib/families/selection.h"
 #include "lib/families/store.h"
-#include "lib/families/toeplitz.h"
 
 namespace posenc {
 namespace {
 
 constexpr int64_t kMaxNumHeads = 65536;
+constexpr int64_t kMaxHeadDim = 65536;
 
-absl::Status CanonicalizeAlibi(v1::AlibiSpec* alibi) {
-  if (!alibi->has_num_heads()) return FieldError("alibi.num_heads", "is required");
-  RETURN_IF_ERROR(CheckInRange("alibi.num_heads", alibi->num_heads(), 1, kMaxNumHeads));
-  if (!alibi->has_alibi_bias_max()) alibi->set_alibi_bias_max(8.0);
-  RETURN_IF_ERROR(CheckPositive("alibi.alibi_bias_max", alibi->alibi_bias_max(), kMaxAlibiBiasMax));
+absl::Status CanonicalizeEnums(v1::AlibiSpec* alibi) {
   RETURN_IF_ERROR(CheckEnum("alibi.slope_rounding",
                             v1::SlopeRounding_IsValid(alibi->slope_rounding()),
                             alibi->slope_rounding()));
@@ -51,66 +51,74 @@ absl::Status CanonicalizeAlibi(v1::AlibiSpec* alibi) {
   return absl::OkStatus();
 }
 
-// The factor of a slope. Integers, so that no zero is negative.
-template <typename Int>
-Int Distance(v1::AlibiForm form, Int relative_position) {
-  return form == v1::ALIBI_FORM_SYMMETRIC ? -std::abs(relative_position)
-                                          : std::min<Int>(relative_position, 0);
+absl::Status CanonicalizeBiasMax(v1::AlibiSpec* alibi) {
+  if (!alibi->has_alibi_bias_max()) alibi->set_alibi_bias_max(8.0);
+  // llama.cpp's way to ask for distances that something else scales.
+  const bool slopes_of_one =
+      alibi->slope_rounding() == v1::SLOPE_ROUNDING_GGML && alibi->alibi_bias_max() == 0;
+  if (slopes_of_one) return absl::OkStatus();
+  return CheckPositive("alibi.alibi_bias_max", alibi->alibi_bias_max(), kMaxAlibiBiasMax);
 }
 
-class AlibiPlan final : public Plan {
- public:
-  explicit AlibiPlan(const v1::AlibiSpec& alibi)
-      : form_(alibi.form()), slopes_(AlibiSlopes(alibi)) {}
-
-  size_t bytes() const override { return slopes_.capacity() * sizeof(float); }
-
-  void Fill(const TableShape& shape, size_t tensor, int64_t begin,
-            std::span<std::byte> out) const override {
-    const v1::DType dtype = shape.tensors[tensor].dtype;
-    const v1::AttentionGrid& grid = shape.selection.attention_grid();
-    const int64_t element_bytes = ElementBytes(dtype);
-    const auto fill = [this, dtype](int64_t head, int64_t first, std::span<std::byte> run) {
-      FillRun(slopes_[static_cast<size_t>(head)], first, dtype, run);
-    };
-    if (shape.format.layout() == v1::LAYOUT_SLOPES) {
-      const size_t count = out.size() / static_cast<size_t>(element_bytes);
-      StoreFloats(std::span(slopes_).subspan(static_cast<size_t>(begin), count), dtype, out);
-    } else if (shape.format.layout() == v1::LAYOUT_BIAS) {
-      FillToeplitzMatrix(grid, element_bytes, begin, out, fill);
-    } else {
-      FillToeplitzVectors(grid, element_bytes, begin, out, fill);
-    }
+absl::Status CanonicalizeHeads(v1::AlibiSpec* alibi) {
+  if (!alibi->has_num_heads()) return FieldError("alibi.num_heads", "is required");
+  RETURN_IF_ERROR(CheckInRange("alibi.num_heads", alibi->num_heads(), 1, kMaxNumHeads));
+  if (!alibi->has_total_heads()) alibi->set_total_heads(alibi->num_heads());
+  RETURN_IF_ERROR(
+      CheckInRange("alibi.total_heads", alibi->total_heads(), alibi->num_heads(), kMaxNumHeads));
+  if (!alibi->has_tensor_parallel_size()) alibi->set_tensor_parallel_size(1);
+  RETURN_IF_ERROR(CheckInRange("alibi.tensor_parallel_size", alibi->tensor_parallel_size(), 1,
+                               alibi->total_heads()));
+  if (alibi->total_heads() % alibi->tensor_parallel_size() != 0) {
+    return FieldError("alibi.tensor_parallel_size",
+                      absl::StrCat("must divide the ", alibi->total_heads(), " heads, got ",
+                                   alibi->tensor_parallel_size()));
   }
+  if (!alibi->has_tensor_parallel_rank()) alibi->set_tensor_parallel_rank(0);
+  return CheckInRange("alibi.tensor_parallel_rank", alibi->tensor_parallel_rank(), 0,
+                      alibi->tensor_parallel_size() - 1);
+}
 
-  void Describe(v1::DescribeTableResponse* response) const override {
-    response->mutable_slopes()->Add(slopes_.begin(), slopes_.end());
-  }
+absl::Status CanonicalizeAlibi(v1::AlibiSpec* alibi) {
+  RETURN_IF_ERROR(CanonicalizeHeads(alibi));
+  RETURN_IF_ERROR(CanonicalizeEnums(alibi));
+  RETURN_IF_ERROR(CanonicalizeBiasMax(alibi));
+  if (!alibi->has_scale_head_dim()) return absl::OkStatus();
+  return CheckInRange("alibi.scale_head_dim", alibi->scale_head_dim(), 1, kMaxHeadDim);
+}
 
- private:
-  // The biases at consecutive relative positions from `first` on.
-  void FillRun(float slope, int64_t first, v1::DType dtype, std::span<std::byte> out) const {
-    StoreBlocks(dtype, out, [&](int64_t index, std::span<float> block) {
-      const int64_t position = first + index;
-      const int64_t last = position + static_cast<int64_t>(block.size()) - 1;
-      if (position > INT32_MIN && last <= INT32_MAX) {
-        FillBlock(slope, static_cast<int32_t>(position), block);  // in vector registers
-      } else {
-        FillBlock(slope, position, block);
-      }
-    });
-  }
-
-  template <typename Int>
-  void FillBlock(float slope, Int position, std::span<float> block) const {
-    for (size_t i = 0; i < block.size(); ++i) {
-      block[i] = slope * static_cast<float>(Distance<Int>(form_, position + static_cast<Int>(i)));
-    }
-  }
-
-  v1::AlibiForm form_;
-  std::vector<float> slopes_;  // [num_heads]
+// What a form is a function of: its selection, and the dimensions after the heads.
+struct Coordinates {
+  v1::Selection selection;  // canonical
+  std::string key;
+  int64_t heads = 0;  // the first dimension of a bias
+  int64_t queries = 0;
+  int64_t keys = 0;
 };
+
+absl::StatusOr<Coordinates> ResolveCoordinates(const v1::AlibiSpec& alibi,
+                                               const v1::Selection& selection) {
+  const int64_t heads = AlibiHeads(alibi);
+  switch (alibi.form()) {
+    case v1::ALIBI_FORM_KEY_MASK: {
+      ASSIGN_OR_RETURN(ResolvedMask mask, ResolveMask(selection));
+      return Coordinates{std::move(mask.selection), std::move(mask.coordinates_key),
+                         mask.height * heads, 1, mask.width};
+    }
+    case v1::ALIBI_FORM_MANHATTAN:
+    case v1::ALIBI_FORM_EUCLIDEAN: {
+      ASSIGN_OR_RETURN(ResolvedGrid grid, ResolvePatchGrid(selection));
+      RETURN_IF_ERROR(CheckOneFrame(grid.grid));
+      return Coordinates{std::move(grid.selection), std::move(grid.coordinates_key), heads,
+                         grid.grid.tokens(), grid.grid.tokens()};
+    }
+    default: {
+      ASSIGN_OR_RETURN(Grid grid, ResolveGrid(selection));
+      return Coordinates{std::move(grid.selection), std::move(grid.coordinates_key), heads,
+                         grid.query_length, grid.key_length};
+    }
+  }
+}
 
 class AlibiFamilyImpl final : public Family {
  public:
@@ -120,9 +128,7 @@ class AlibiFamilyImpl final : public Family {
   std::vector<v1::Layout> layouts() const override {
     return {v1::LAYOUT_BIAS, v1::LAYOUT_BIAS_VECTOR, v1::LAYOUT_SLOPES};
   }
-  std::vector<v1::DType> dtypes() const override {
-    return {v1::DTYPE_F32, v1::DTYPE_F64, v1::DTYPE_F16, v1::DTYPE_BF16};
-  }
+  std::vector<v1::DType> dtypes() const override { return FloatDTypes(); }
 
   absl::Status Canonicalize(v1::EncodingSpec* spec) const override {
     return CanonicalizeAlibi(spec->mutable_alibi());
@@ -130,33 +136,37 @@ class AlibiFamilyImpl final : public Family {
 
   absl::StatusOr<TableShape> Resolve(const CanonicalSpec& spec, const v1::Selection& selection,
                                      const v1::TensorFormat& format) const override {
+    const v1::AlibiSpec& alibi = spec.proto().alibi();
     TableShape shape;
     shape.format = format;
     RETURN_IF_ERROR(ResolveFormat(*this, &shape.format));
-    const int64_t num_heads = spec.proto().alibi().num_heads();
+    const v1::Layout layout = shape.format.layout();
     const v1::DType dtype = shape.format.dtype();
-    if (shape.format.layout() == v1::LAYOUT_SLOPES) {
-      // Slopes have no coordinates: a grid is checked, then left out.
+    if (layout == v1::LAYOUT_SLOPES) {
+      // Slopes have no coordinates: a selection is checked, then left out.
       if (selection.coordinates_case() != v1::Selection::COORDINATES_NOT_SET) {
-        RETURN_IF_ERROR(ResolveGrid(selection).status());
+        RETURN_IF_ERROR(ResolveCoordinates(alibi, selection).status());
       }
-      shape.tensors = {{.name = "alibi_slopes", .dtype = dtype, .shape = {num_heads}, .unit = 1}};
+      shape.tensors = {
+          {.name = "alibi_slopes", .dtype = dtype, .shape = {AlibiHeads(alibi)}, .unit = 1}};
       return shape;
     }
-    ASSIGN_OR_RETURN(Grid grid, ResolveGrid(selection));
-    if (shape.format.layout() == v1::LAYOUT_BIAS) {
-      shape.tensors = {{.name = "attention_bias",
-                        .dtype = dtype,
-                        .shape = {num_heads, grid.query_length, grid.key_length},
-                        .unit = 1}};
-    } else {
-      shape.tensors = {{.name = "attention_bias_vector",
-                        .dtype = dtype,
-                        .shape = {num_heads, grid.vector_length()},
-                        .unit = 1}};
+    if (layout == v1::LAYOUT_BIAS_VECTOR && !IsRelative(alibi.form())) {
+      return FieldError("format.layout",
+                        "bias_vector is for relative_causal, symmetric and sqrt: the other forms "
+                        "are no function of relative_position alone");
     }
-    shape.selection = std::move(grid.selection);
-    shape.coordinates_key = std::move(grid.coordinates_key);
+    ASSIGN_OR_RETURN(Coordinates at, ResolveCoordinates(alibi, selection));
+    shape.tensors = {{.name = "attention_bias", .dtype = dtype, .shape = {}, .unit = 1}};
+    if (layout == v1::LAYOUT_BIAS) {
+      shape.tensors[0].shape = {at.heads, at.queries, at.keys};
+    } else {
+      const bool empty = at.queries == 0 || at.keys == 0;
+      shape.tensors[0].name = "attention_bias_vector";
+      shape.tensors[0].shape = {at.heads, empty ? 0 : at.queries + at.keys - 1};
+    }
+    shape.selection = std::move(at.selection);
+    shape.coordinates_key = std::move(at.key);
     return shape;
   }
 

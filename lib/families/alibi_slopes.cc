@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "lib/numeric/dtype.h"
 #include "lib/numeric/elementary.h"
 
 namespace posenc {
@@ -60,17 +61,40 @@ std::vector<float> MptSlopes(int64_t num_heads, double alibi_bias_max) {
   return slopes;
 }
 
-}  // namespace
-
-std::vector<float> AlibiSlopes(const v1::AlibiSpec& spec) {
+// [num_heads], in the spec's rounding.
+std::vector<float> BiasedSlopes(const v1::AlibiSpec& spec) {
+  const int64_t num_heads = spec.num_heads();
+  const double alibi_bias_max = spec.alibi_bias_max();
   switch (spec.slope_rounding()) {
     case v1::SLOPE_ROUNDING_BLOOM:
-      return GeometricSlopes(spec.num_heads(), spec.alibi_bias_max(), BloomSlope);
+      return GeometricSlopes(num_heads, alibi_bias_max, BloomSlope);
+    case v1::SLOPE_ROUNDING_GGML:
+      // Correctly rounded powers of the same base are BLOOM's; but its maximum is float32.
+      return GeometricSlopes(num_heads, static_cast<float>(alibi_bias_max), BloomSlope);
+    case v1::SLOPE_ROUNDING_FALCON_BF16: {
+      std::vector<float> slopes = GeometricSlopes(num_heads, alibi_bias_max, BloomSlope);
+      for (float& slope : slopes) slope = Bf16ToFloat(RoundToBf16(slope));
+      return slopes;
+    }
     case v1::SLOPE_ROUNDING_MPT:
-      return MptSlopes(spec.num_heads(), spec.alibi_bias_max());
+      return MptSlopes(num_heads, alibi_bias_max);
     default:  // PRESS: a canonical spec has no other
-      return GeometricSlopes(spec.num_heads(), spec.alibi_bias_max(), PressSlope);
+      return GeometricSlopes(num_heads, alibi_bias_max, PressSlope);
   }
+}
+
+}  // namespace
+
+int64_t AlibiHeads(const v1::AlibiSpec& spec) {
+  return spec.total_heads() / spec.tensor_parallel_size();
+}
+
+std::vector<float> AlibiSlopes(const v1::AlibiSpec& spec) {
+  std::vector<float> all = BiasedSlopes(spec);
+  all.resize(static_cast<size_t>(spec.total_heads()), 0.0f);
+  const int64_t heads = AlibiHeads(spec);
+  const auto first = all.begin() + spec.tensor_parallel_rank() * heads;
+  return std::vector<float>(first, first + heads);
 }
 
 }  // namespace posenc

@@ -6,7 +6,7 @@
 //   h <  P   2^(-M (h + 1) / P)
 //   h >= P   2^(-M (2 (h - P) + 1) / 2P)   every other slope of 2P heads
 //
-// Published code computes them in four ways that give other bits; which one is
+// Published code computes them in ways that give other bits; which one is
 // slope_rounding, since a model was trained with its own.
 #ifndef POSENC_LIB_FAMILIES_ALIBI_SLOPES_H_
 #define POSENC_LIB_FAMILIES_ALIBI_SLOPES_H_
@@ -21,7 +21,11 @@ namespace posenc {
 // every rounding (BLOOM's float32 powers drift a little below it).
 inline constexpr double kMaxAlibiBiasMax = 100.0;
 
-// [num_heads]. REQUIRES: a canonical spec.
+// How many heads a tensor has: total_heads, or one rank's part of them.
+// REQUIRES: a canonical spec.
+int64_t AlibiHeads(const v1::AlibiSpec& spec);
+
+// [AlibiHeads(spec)]; 0 for heads without a bias. REQUIRES: a canonical spec.
 std::vector<float> AlibiSlopes(const v1::AlibiSpec& spec);
 
 }  // namespace posenc

@@ -14,8 +14,8 @@ std::span<std::byte> Elements(std::span<std::byte> out, int64_t count, int64_t e
 // Whole rows of one head, from the query at `position` on: all their values as
 // one run, from the last row's first to the first row's last, then each row
 // copied from its place in it.
-void FillRows(int64_t head, int64_t position, int64_t rows, int64_t row_bytes,
-              int64_t element_bytes, std::byte* out, FillRelative fill) {
+void FillShiftedRows(int64_t head, int64_t position, int64_t rows, int64_t row_bytes,
+                     int64_t element_bytes, std::byte* out, FillRelative fill) {
   const int64_t run_bytes = row_bytes + (rows - 1) * element_bytes;
   const auto run = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(run_bytes));
   fill(head, -(position + rows - 1), {run.get(), static_cast<size_t>(run_bytes)});
@@ -26,6 +26,18 @@ void FillRows(int64_t head, int64_t position, int64_t rows, int64_t row_bytes,
 }
 
 }  // namespace
+
+void FillByRows(int64_t row_length, int64_t element_bytes, int64_t begin, std::span<std::byte> out,
+                FillRow fill) {
+  while (!out.empty()) {
+    const int64_t first = begin % row_length;
+    const int64_t left = static_cast<int64_t>(out.size()) / element_bytes;
+    const int64_t count = std::min(left, row_length - first);
+    fill(begin / row_length, first, Elements(out, count, element_bytes));
+    begin += count;
+    out = out.subspan(static_cast<size_t>(count * element_bytes));
+  }
+}
 
 void FillToeplitzMatrix(const v1::AttentionGrid& grid, int64_t element_bytes, int64_t begin,
                         std::span<std::byte> out, FillRelative fill) {
@@ -39,7 +51,7 @@ void FillToeplitzMatrix(const v1::AttentionGrid& grid, int64_t element_bytes, in
     const int64_t rows = key == 0 ? std::min(left / keys, grid.query_length() - query) : 0;
     int64_t count = rows * keys;
     if (rows > 1) {
-      FillRows(head, position, rows, keys * element_bytes, element_bytes, out.data(), fill);
+      FillShiftedRows(head, position, rows, keys * element_bytes, element_bytes, out.data(), fill);
     } else {
       // One row, or the part of one that a cut leaves: no copy would be saved.
       count = std::min(left, keys - key);
@@ -52,17 +64,11 @@ void FillToeplitzMatrix(const v1::AttentionGrid& grid, int64_t element_bytes, in
 
 void FillToeplitzVectors(const v1::AttentionGrid& grid, int64_t element_bytes, int64_t begin,
                          std::span<std::byte> out, FillRelative fill) {
-  const int64_t length = grid.query_length() + grid.key_length() - 1;
   const int64_t first_relative_position = -(grid.query_offset() + grid.query_length() - 1);
-  while (!out.empty()) {
-    const int64_t head = begin / length;
-    const int64_t index = begin % length;
-    const int64_t count =
-        std::min(static_cast<int64_t>(out.size()) / element_bytes, length - index);
-    fill(head, first_relative_position + index, Elements(out, count, element_bytes));
-    begin += count;
-    out = out.subspan(static_cast<size_t>(count * element_bytes));
-  }
+  FillByRows(grid.query_length() + grid.key_length() - 1, element_bytes, begin, out,
+             [&](int64_t head, int64_t first, std::span<std::byte> part) {
+               fill(head, first_relative_position + first, part);
+             });
 }
 
 }  // namespace posenc

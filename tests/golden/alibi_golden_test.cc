@@ -1,8 +1,8 @@
 // Every line of alibi.jsonl whose form is covered, within its tolerance.
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "lib/families/store.h"
 #include "tests/support/golden.h"
@@ -15,50 +15,97 @@ using golden::Get;
 using golden::Has;
 using golden::Json;
 
-std::optional<v1::SlopeRounding> SlopeRoundingOf(const std::string& name) {
-  if (name == "press_f64") return v1::SLOPE_ROUNDING_PRESS;
+v1::SlopeRounding SlopeRoundingOf(const std::string& name) {
   if (name == "bloom_f32") return v1::SLOPE_ROUNDING_BLOOM;
   if (name == "mpt_f32") return v1::SLOPE_ROUNDING_MPT;
-  return std::nullopt;
+  if (name == "ggml") return v1::SLOPE_ROUNDING_GGML;
+  if (name == "falcon_bf16") return v1::SLOPE_ROUNDING_FALCON_BF16;
+  EXPECT_EQ(name, "press_f64");
+  return v1::SLOPE_ROUNDING_PRESS;
 }
 
-std::optional<v1::AlibiForm> FormOf(const std::string& name) {
-  if (name == "relative_causal") return v1::ALIBI_FORM_RELATIVE_CAUSAL;
+v1::AlibiForm FormOf(const std::string& name) {
   if (name == "symmetric") return v1::ALIBI_FORM_SYMMETRIC;
-  return std::nullopt;
+  if (name == "key_pos") return v1::ALIBI_FORM_KEY_POSITION;
+  if (name == "last_row") return v1::ALIBI_FORM_LAST_ROW;
+  if (name == "sqrt") return v1::ALIBI_FORM_SQRT;
+  if (name == "mask_based") return v1::ALIBI_FORM_KEY_MASK;
+  EXPECT_EQ(name, "relative_causal");
+  return v1::ALIBI_FORM_RELATIVE_CAUSAL;
+}
+
+v1::AlibiSpec SpecOf(const Json& params) {
+  v1::AlibiSpec alibi;
+  alibi.set_num_heads(Get(params, "heads").GetInt64());
+  alibi.set_alibi_bias_max(Get(params, "bias_max").GetDouble());
+  alibi.set_slope_rounding(SlopeRoundingOf(Get(params, "slope_rounding").GetString()));
+  if (Has(params, "total_heads")) alibi.set_total_heads(params["total_heads"].GetInt64());
+  if (Has(params, "tensor_parallel_size")) {
+    alibi.set_tensor_parallel_size(params["tensor_parallel_size"].GetInt64());
+    alibi.set_tensor_parallel_rank(Get(params, "tensor_parallel_rank").GetInt64());
+  }
+  if (Has(params, "form")) alibi.set_form(FormOf(params["form"].GetString()));
+  if (Has(params, "scale")) {
+    EXPECT_STREQ(params["scale"].GetString(), "1/sqrt(head_dim)");
+    alibi.set_scale_head_dim(Get(params, "head_dim").GetInt64());
+  }
+  return alibi;
+}
+
+// The mask of a batch, or the grid; one query where the form has none.
+v1::Selection SelectionOf(const Json& params) {
+  v1::Selection selection;
+  if (Has(params, "attention_mask")) {
+    const Json& rows = params["attention_mask"];
+    v1::TokenMask* mask = selection.mutable_token_mask();
+    mask->set_height(rows.Size());
+    mask->set_width(rows[0].Size());
+    for (const Json& row : rows.GetArray()) {
+      for (const Json& key : row.GetArray()) {
+        mask->mutable_valid()->push_back(static_cast<char>(key.GetInt()));
+      }
+    }
+    return selection;
+  }
+  return SelectGrid(Has(params, "query_length") ? params["query_length"].GetInt64() : 1,
+                    Get(params, "key_length").GetInt64(),
+                    Has(params, "query_offset") ? params["query_offset"].GetInt64() : 0);
+}
+
+// llama.cpp's mask holds distances, which the slopes meet later: slopes of 1.
+void CheckDistances(const Json& line) {
+  const Json& distances = Get(Get(line, "params"), "distances");
+  const int64_t last = distances[distances.Size() - 1].GetInt64();
+  const FilledTensor bias = FillOne(
+      "alibi { num_heads: 1 alibi_bias_max: 0 slope_rounding: SLOPE_ROUNDING_GGML "
+      "form: ALIBI_FORM_SYMMETRIC }",
+      SelectGrid(1, last + 1, 0), "dtype: DTYPE_F16");
+  std::vector<uint64_t> bits;
+  for (const Json& distance : distances.GetArray()) {
+    bits.push_back(golden::BitsAt(bias.bytes, v1::DTYPE_F16, distance.GetUint64()));
+  }
+  golden::ExpectBits(line, v1::DTYPE_F16, bits);
 }
 
 // Compares one line; a reason when its form is not covered.
 std::optional<std::string> CheckLine(const Json& line) {
   const std::string encoding = Get(line, "encoding").GetString();
   const Json& params = Get(line, "params");
-  if (encoding == "alibi_distance") return "distances alone are not an encoding yet";
-  const std::string rounding = Get(params, "slope_rounding").GetString();
-
+  if (encoding == "alibi_distance") {
+    CheckDistances(line);
+    return std::nullopt;
+  }
   v1::EncodingSpec spec;
-  v1::AlibiSpec* alibi = spec.mutable_alibi();
-  alibi->set_num_heads(Get(params, "heads").GetInt64());
-  alibi->set_alibi_bias_max(Get(params, "bias_max").GetDouble());
-  const auto slope_rounding = SlopeRoundingOf(rounding);
-  if (!slope_rounding.has_value()) return absl::StrCat("slope_rounding ", rounding);
-  alibi->set_slope_rounding(*slope_rounding);
-  if (Has(params, "total_heads")) return "heads without a bias";
-  if (Has(params, "tensor_parallel_rank")) return "slopes of one tensor-parallel rank";
-
+  *spec.mutable_alibi() = SpecOf(params);
   v1::TensorFormat format;
   format.set_dtype(golden::DTypeOf(Get(line, "dtype").GetString()));
   v1::Selection selection;
   if (encoding == "alibi_slopes") {
     format.set_layout(v1::LAYOUT_SLOPES);
   } else {
-    const std::string form_name = Get(params, "form").GetString();
-    const auto form = FormOf(form_name);
-    if (!form.has_value()) return absl::StrCat("form ", form_name);
+    EXPECT_EQ(encoding, "alibi_bias");
     if (Get(params, "causal_mask").GetBool()) return "causal mask inside the bias";
-    alibi->set_form(*form);
-    selection =
-        SelectGrid(Get(params, "query_length").GetInt64(), Get(params, "key_length").GetInt64(),
-                   Has(params, "query_offset") ? Get(params, "query_offset").GetInt64() : 0);
+    selection = SelectionOf(params);
   }
   const absl::StatusOr<FilledTable> table = FillTable(spec, selection, format);
   EXPECT_TRUE(table.ok()) << golden::Id(line) << ": " << table.status();

@@ -22,11 +22,11 @@ using ::testing::ElementsAre;
 
 std::vector<float> Slopes(int64_t num_heads, v1::SlopeRounding rounding = v1::SLOPE_ROUNDING_PRESS,
                           double alibi_bias_max = 8.0) {
-  v1::AlibiSpec spec;
-  spec.set_num_heads(num_heads);
-  spec.set_alibi_bias_max(alibi_bias_max);
-  spec.set_slope_rounding(rounding);
-  return AlibiSlopes(spec);
+  v1::EncodingSpec spec;
+  spec.mutable_alibi()->set_num_heads(num_heads);
+  spec.mutable_alibi()->set_alibi_bias_max(alibi_bias_max);
+  spec.mutable_alibi()->set_slope_rounding(rounding);
+  return AlibiSlopes(Canonicalize(spec)->proto().alibi());
 }
 
 // The slow twin: 2^(-M k / n), rounded once.
@@ -93,11 +93,57 @@ TEST(AlibiSlopesTest, TheRoundingsDifferByUlpsOnly) {
 
 TEST(AlibiSlopesTest, TheLargestBiasMaxLeavesNormalSlopes) {
   for (const v1::SlopeRounding rounding :
-       {v1::SLOPE_ROUNDING_PRESS, v1::SLOPE_ROUNDING_BLOOM, v1::SLOPE_ROUNDING_MPT}) {
+       {v1::SLOPE_ROUNDING_PRESS, v1::SLOPE_ROUNDING_BLOOM, v1::SLOPE_ROUNDING_MPT,
+        v1::SLOPE_ROUNDING_GGML, v1::SLOPE_ROUNDING_FALCON_BF16}) {
     for (const float slope : Slopes(5, rounding, kMaxAlibiBiasMax)) {
       EXPECT_TRUE(std::isnormal(slope)) << slope;
     }
   }
+}
+
+TEST(AlibiSlopesTest, GgmlsAreBlooms) {
+  for (const int64_t num_heads : {1, 12, 71, 128}) {
+    EXPECT_EQ(Slopes(num_heads, v1::SLOPE_ROUNDING_GGML),
+              Slopes(num_heads, v1::SLOPE_ROUNDING_BLOOM));
+  }
+}
+
+// llama.cpp: max_alibi_bias 0 leaves the distances as they are.
+TEST(AlibiSlopesTest, AMaximumOfZeroIsSlopesOfOneForGgml) {
+  EXPECT_THAT(Slopes(12, v1::SLOPE_ROUNDING_GGML, 0.0), Each(1.0f));
+}
+
+// Executed from Falcon in transformers 5.16.0.dev0, 71 heads.
+TEST(AlibiSlopesTest, FalconsHaveThePrecisionOfBfloat16) {
+  const std::vector<float> slopes = Slopes(71, v1::SLOPE_ROUNDING_FALCON_BF16);
+  EXPECT_THAT(std::vector<float>(slopes.begin(), slopes.begin() + 4),
+              ElementsAre(0.91796875f, 0.83984375f, 0.76953125f, 0.70703125f));
+  EXPECT_EQ(slopes[64], 0.95703125f);
+}
+
+TEST(AlibiSlopesTest, ARankHasItsPartOfAllHeads) {
+  const std::vector<float> all = Slopes(12);
+  std::vector<float> joined;
+  for (const char* rank : {"0", "1", "2"}) {
+    const auto part = FillOne(absl::StrCat("alibi { num_heads: 12 tensor_parallel_size: 3 "
+                                           "tensor_parallel_rank: ",
+                                           rank, " }"),
+                              {}, "layout: LAYOUT_SLOPES")
+                          .As<float>();
+    ASSERT_EQ(part.size(), 4u);
+    joined.insert(joined.end(), part.begin(), part.end());
+  }
+  EXPECT_EQ(joined, all);
+}
+
+// x-transformers#85: of 8 heads, 4 carry a bias; the last four have none at all,
+// not even a negative zero.
+TEST(AlibiTest, HeadsWithoutABiasAreZero) {
+  const auto bias = FillOne("alibi { num_heads: 4 total_heads: 8 }", SelectGrid(3, 3));
+  EXPECT_THAT(bias.tensor.shape, ElementsAre(8, 3, 3));
+  const auto bits = bias.As<uint32_t>();
+  EXPECT_THAT(std::vector<uint32_t>(bits.begin() + 4 * 9, bits.end()), Each(0u));
+  EXPECT_EQ(bias.As<float>()[3], -Slopes(4)[0]);
 }
 
 TEST(AlibiTest, SlopesNeedNoGridAndComeInEveryDtype) {
@@ -128,23 +174,28 @@ TEST(AlibiTest, KeysBeforeTheQueryAreBiasedDown) {
   EXPECT_THAT(std::vector<float>(bias.begin(), bias.begin() + 4), Each(0.0f));
 }
 
+// The slow twin: the distance of each form, in its own words.
+float SlowDistance(const std::string& form, int64_t query, int64_t key, int64_t keys) {
+  if (form == "SYMMETRIC") return static_cast<float>(-std::abs(key - query));
+  if (form == "KEY_POSITION") return static_cast<float>(key);
+  if (form == "LAST_ROW") return static_cast<float>(key - (keys - 1));
+  if (form == "SQRT") return key < query ? -std::sqrt(static_cast<float>(query - key)) : 0.0f;
+  return key < query ? static_cast<float>(key - query) : 0.0f;
+}
+
 TEST(AlibiTest, EveryBiasEqualsTheSlowTwin) {
-  for (const auto& [queries, keys, offset] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{
-           {1, 9, 8}, {5, 5, 0}, {4, 7, 3}, {7, 4, 0}, {1, 1, 100000}, {3, 1500, 700}}) {
-    for (const bool symmetric : {false, true}) {
-      const std::string spec =
-          absl::StrCat("alibi { num_heads: 5 form: ",
-                       symmetric ? "ALIBI_FORM_SYMMETRIC" : "ALIBI_FORM_RELATIVE_CAUSAL", " }");
+  const std::vector<float> slopes = Slopes(5);
+  for (const char* form : {"RELATIVE_CAUSAL", "SYMMETRIC", "KEY_POSITION", "LAST_ROW", "SQRT"}) {
+    const std::string spec = absl::StrCat("alibi { num_heads: 5 form: ALIBI_FORM_", form, " }");
+    for (const auto& [queries, keys, offset] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{
+             {1, 9, 8}, {5, 5, 0}, {4, 7, 3}, {7, 4, 0}, {1, 1, 100000}, {3, 1500, 700}}) {
       const auto bias = FillOne(spec, SelectGrid(queries, keys, offset)).As<float>();
-      const std::vector<float> slopes = Slopes(5);
       size_t index = 0;
       for (const float slope : slopes) {
-        for (int64_t i = 0; i < queries; ++i) {
-          for (int64_t j = 0; j < keys; ++j) {
-            const int64_t relative = j - (offset + i);
-            const int64_t distance =
-                symmetric ? -std::abs(relative) : std::min<int64_t>(relative, 0);
-            ASSERT_EQ(bias[index++], slope * static_cast<float>(distance)) << spec << i << " " << j;
+        for (int64_t query = offset; query < offset + queries; ++query) {
+          for (int64_t key = 0; key < keys; ++key) {
+            ASSERT_EQ(bias[index++], slope * SlowDistance(form, query, key, keys))
+                << spec << " query " << query << " key " << key;
           }
         }
       }
@@ -152,8 +203,75 @@ TEST(AlibiTest, EveryBiasEqualsTheSlowTwin) {
   }
 }
 
+v1::Selection SelectMask(int64_t batch, int64_t keys, const std::string& attended) {
+  v1::Selection selection;
+  selection.mutable_token_mask()->set_height(batch);
+  selection.mutable_token_mask()->set_width(keys);
+  for (const char key : attended) {
+    selection.mutable_token_mask()->mutable_valid()->push_back(key == '1' ? '\1' : '\0');
+  }
+  return selection;
+}
+
+// BLOOM: pads have 0 and do not count. Executed from transformers 5.16.0.dev0.
+TEST(AlibiTest, AMasksKeysCountTheAttendedOnesBeforeThem) {
+  const std::string spec = "alibi { num_heads: 2 form: ALIBI_FORM_KEY_MASK }";
+  const auto bias = FillOne(spec, SelectMask(2, 5, "0011111100"));
+  EXPECT_THAT(bias.tensor.shape, ElementsAre(4, 1, 5));
+  const float s0 = 0.0625f;
+  const float s1 = 0.00390625f;
+  EXPECT_THAT(bias.As<float>(), ElementsAre(0.0f, 0.0f, 0.0f, s0, 2 * s0,  //
+                                            0.0f, 0.0f, 0.0f, s1, 2 * s1,  //
+                                            0.0f, s0, 2 * s0, 0.0f, 0.0f,  //
+                                            0.0f, s1, 2 * s1, 0.0f, 0.0f));
+}
+
+// data2vec 2.0: patches of a 2 x 3 image, row by row.
+TEST(AlibiTest, PatchesAreAsFarApartAsTheirRowsAndColumns) {
+  v1::Selection grid;
+  grid.mutable_patch_grid()->set_height(2);
+  grid.mutable_patch_grid()->set_width(3);
+  for (const char* form : {"MANHATTAN", "EUCLIDEAN"}) {
+    const auto bias =
+        FillOne(absl::StrCat("alibi { num_heads: 3 form: ALIBI_FORM_", form, " }"), grid);
+    EXPECT_THAT(bias.tensor.shape, ElementsAre(3, 6, 6));
+    size_t index = 0;
+    for (const float slope : Slopes(3)) {
+      for (int query = 0; query < 6; ++query) {
+        for (int key = 0; key < 6; ++key) {
+          const int y = query / 3 - key / 3;
+          const int x = query % 3 - key % 3;
+          const float distance = form[0] == 'M' ? static_cast<float>(std::abs(y) + std::abs(x))
+                                                : static_cast<float>(std::hypot(y, x));
+          EXPECT_EQ(bias.As<float>()[index++], -slope * distance) << form << query << key;
+        }
+      }
+    }
+  }
+}
+
+// Falcon in transformers: bf16(bf16(slope) * bf16(key)), so key 2049 is 2048; then
+// divided by sqrt(head_dim), here 96, in float32 and rounded again.
+TEST(AlibiTest, FalconRoundsEveryOperationToBfloat16) {
+  const auto round = [](float value) { return Bf16ToFloat(RoundToBf16(value)); };
+  const std::string fields =
+      "num_heads: 12 slope_rounding: SLOPE_ROUNDING_FALCON_BF16 form: ALIBI_FORM_KEY_POSITION";
+  const auto bias = FillOne(absl::StrCat("alibi { ", fields, " }"), SelectGrid(1, 3000));
+  const auto scaled =
+      FillOne(absl::StrCat("alibi { ", fields, " scale_head_dim: 96 }"), SelectGrid(1, 3000));
+  const std::vector<float> slopes = Slopes(12, v1::SLOPE_ROUNDING_FALCON_BF16);
+  for (size_t head = 0; head < 12; ++head) {
+    for (size_t key = 0; key < 3000; ++key) {
+      const float product = round(slopes[head] * round(static_cast<float>(key)));
+      ASSERT_EQ(bias.As<float>()[head * 3000 + key], product);
+      ASSERT_EQ(scaled.As<float>()[head * 3000 + key], round(product / std::sqrt(96.0f)));
+    }
+  }
+}
+
 TEST(AlibiTest, TheDiagonalIsPositiveZero) {
-  for (const char* form : {"ALIBI_FORM_SYMMETRIC", "ALIBI_FORM_RELATIVE_CAUSAL"}) {
+  for (const char* form :
+       {"ALIBI_FORM_SYMMETRIC", "ALIBI_FORM_RELATIVE_CAUSAL", "ALIBI_FORM_SQRT"}) {
     const auto bias =
         FillOne(absl::StrCat("alibi { num_heads: 1 form: ", form, " }"), SelectGrid(3, 3));
     for (size_t i = 0; i < 3; ++i) {
@@ -210,6 +328,15 @@ TEST(AlibiTest, AnyPartsEqualTheWhole) {
                             units);
     }
   }
+  for (const int64_t units : {1, 2, 5, 100}) {
+    for (const char* form : {"KEY_POSITION", "LAST_ROW", "SQRT"}) {
+      ExpectPartsEqualWhole(
+          Spec(absl::StrCat("alibi { num_heads: 3 form: ALIBI_FORM_", form, " }")),
+          SelectGrid(3, 7, 2), {}, units);
+    }
+    ExpectPartsEqualWhole(Spec("alibi { num_heads: 3 form: ALIBI_FORM_KEY_MASK }"),
+                          SelectMask(2, 7, "01101110111010"), {}, units);
+  }
 }
 
 TEST(AlibiTest, AGridWithAnEmptySideIsAnEmptyTable) {
@@ -236,7 +363,8 @@ TEST(AlibiTest, CanonicalFormIsCompleteAndIdempotent) {
   const auto canonical = Canonicalize(Spec("alibi { num_heads: 8 }"));
   EXPECT_EQ(canonical->proto().ShortDebugString(),
             "alibi { num_heads: 8 alibi_bias_max: 8 slope_rounding: SLOPE_ROUNDING_PRESS "
-            "form: ALIBI_FORM_RELATIVE_CAUSAL }");
+            "form: ALIBI_FORM_RELATIVE_CAUSAL total_heads: 8 tensor_parallel_size: 1 "
+            "tensor_parallel_rank: 0 }");
   ExpectIdempotent("alibi { num_heads: 8 }");
   ExpectIdempotent(
       "alibi { num_heads: 1 alibi_bias_max: 0.5 slope_rounding: SLOPE_ROUNDING_MPT "
@@ -259,6 +387,14 @@ TEST(AlibiTest, RefusesWhatMakesNoSense) {
        "alibi.alibi_bias_max: must be above 0 and at most 100, got inf"},
       {"num_heads: 1 alibi_bias_max: 127",
        "alibi.alibi_bias_max: must be above 0 and at most 100, got 127"},
+      {"num_heads: 8 total_heads: 7", "alibi.total_heads: must be in [8, 65536], got 7"},
+      {"num_heads: 8 tensor_parallel_size: 3",
+       "alibi.tensor_parallel_size: must divide the 8 heads, got 3"},
+      {"num_heads: 8 tensor_parallel_size: 0",
+       "alibi.tensor_parallel_size: must be in [1, 8], got 0"},
+      {"num_heads: 8 tensor_parallel_size: 4 tensor_parallel_rank: 4",
+       "alibi.tensor_parallel_rank: must be in [0, 3], got 4"},
+      {"num_heads: 8 scale_head_dim: 0", "alibi.scale_head_dim: must be in [1, 65536], got 0"},
   };
   for (const auto& [fields, message] : cases) {
     EXPECT_EQ(SpecRefusal(absl::StrCat("alibi { ", fields, " }")), message);
@@ -289,6 +425,14 @@ TEST(AlibiTest, RefusesSelectionsAndFormatsItDoesNotHave) {
             "format.dtype: alibi has f32, f64, f16, bf16, got i32");
   EXPECT_EQ(TableRefusal(spec, SelectGrid(1, 4), "layout: LAYOUT_COS_SIN"),
             "format.layout: alibi has bias, bias_vector, slopes, got cos_sin");
+  EXPECT_EQ(TableRefusal("alibi { num_heads: 1 form: ALIBI_FORM_LAST_ROW }", SelectGrid(1, 4),
+                         "layout: LAYOUT_BIAS_VECTOR"),
+            "format.layout: bias_vector is for relative_causal, symmetric and sqrt: the other "
+            "forms are no function of relative_position alone");
+  EXPECT_EQ(TableRefusal("alibi { num_heads: 1 form: ALIBI_FORM_KEY_MASK }", SelectGrid(1, 4)),
+            "selection: needs a token_mask or a patch_grid for this encoding, got attention_grid");
+  EXPECT_EQ(TableRefusal("alibi { num_heads: 1 form: ALIBI_FORM_MANHATTAN }", SelectGrid(1, 4)),
+            "selection: needs a patch_grid for this encoding, got attention_grid");
 }
 
 }  // namespace

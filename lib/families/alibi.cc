@@ -60,23 +60,30 @@ absl::Status CanonicalizeBiasMax(v1::AlibiSpec* alibi) {
   return CheckPositive("alibi.alibi_bias_max", alibi->alibi_bias_max(), kMaxAlibiBiasMax);
 }
 
+// What says no more than its default is left out, so that specs from before these
+// fields keep their table ids.
 absl::Status CanonicalizeHeads(v1::AlibiSpec* alibi) {
   if (!alibi->has_num_heads()) return FieldError("alibi.num_heads", "is required");
   RETURN_IF_ERROR(CheckInRange("alibi.num_heads", alibi->num_heads(), 1, kMaxNumHeads));
-  if (!alibi->has_total_heads()) alibi->set_total_heads(alibi->num_heads());
-  RETURN_IF_ERROR(
-      CheckInRange("alibi.total_heads", alibi->total_heads(), alibi->num_heads(), kMaxNumHeads));
-  if (!alibi->has_tensor_parallel_size()) alibi->set_tensor_parallel_size(1);
-  RETURN_IF_ERROR(CheckInRange("alibi.tensor_parallel_size", alibi->tensor_parallel_size(), 1,
-                               alibi->total_heads()));
-  if (alibi->total_heads() % alibi->tensor_parallel_size() != 0) {
+  const int64_t total = AlibiTotalHeads(*alibi);
+  RETURN_IF_ERROR(CheckInRange("alibi.total_heads", total, alibi->num_heads(), kMaxNumHeads));
+  if (total == alibi->num_heads()) alibi->clear_total_heads();
+
+  const int64_t size = AlibiTensorParallelSize(*alibi);
+  RETURN_IF_ERROR(CheckInRange("alibi.tensor_parallel_size", size, 1, total));
+  if (total % size != 0) {
     return FieldError("alibi.tensor_parallel_size",
-                      absl::StrCat("must divide the ", alibi->total_heads(), " heads, got ",
-                                   alibi->tensor_parallel_size()));
+                      absl::StrCat("must divide the ", total, " heads, got ", size));
   }
-  if (!alibi->has_tensor_parallel_rank()) alibi->set_tensor_parallel_rank(0);
-  return CheckInRange("alibi.tensor_parallel_rank", alibi->tensor_parallel_rank(), 0,
-                      alibi->tensor_parallel_size() - 1);
+  RETURN_IF_ERROR(
+      CheckInRange("alibi.tensor_parallel_rank", alibi->tensor_parallel_rank(), 0, size - 1));
+  if (size == 1) {
+    alibi->clear_tensor_parallel_size();
+    alibi->clear_tensor_parallel_rank();
+  } else {
+    alibi->set_tensor_parallel_rank(alibi->tensor_parallel_rank());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CanonicalizeAlibi(v1::AlibiSpec* alibi) {
@@ -84,7 +91,9 @@ absl::Status CanonicalizeAlibi(v1::AlibiSpec* alibi) {
   RETURN_IF_ERROR(CanonicalizeEnums(alibi));
   RETURN_IF_ERROR(CanonicalizeBiasMax(alibi));
   if (!alibi->has_scale_head_dim()) return absl::OkStatus();
-  return CheckInRange("alibi.scale_head_dim", alibi->scale_head_dim(), 1, kMaxHeadDim);
+  RETURN_IF_ERROR(CheckInRange("alibi.scale_head_dim", alibi->scale_head_dim(), 1, kMaxHeadDim));
+  if (alibi->scale_head_dim() == 1) alibi->clear_scale_head_dim();
+  return absl::OkStatus();
 }
 
 // What a form is a function of: its selection, and the dimensions after the heads.

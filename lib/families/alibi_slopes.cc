@@ -86,12 +86,12 @@ std::vector<float> BiasedSlopes(const v1::AlibiSpec& spec) {
 }  // namespace
 
 int64_t AlibiHeads(const v1::AlibiSpec& spec) {
-  return spec.total_heads() / spec.tensor_parallel_size();
+  return AlibiTotalHeads(spec) / AlibiTensorParallelSize(spec);
 }
 
 std::vector<float> AlibiSlopes(const v1::AlibiSpec& spec) {
   std::vector<float> all = BiasedSlopes(spec);
-  all.resize(static_cast<size_t>(spec.total_heads()), 0.0f);
+  all.resize(static_cast<size_t>(AlibiTotalHeads(spec)), 0.0f);
   const int64_t heads = AlibiHeads(spec);
   const auto first = all.begin() + spec.tensor_parallel_rank() * heads;
   return std::vector<float>(first, first + heads);

@@ -11,6 +11,7 @@
 #ifndef POSENC_LIB_FAMILIES_ALIBI_SLOPES_H_
 #define POSENC_LIB_FAMILIES_ALIBI_SLOPES_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "posenc/v1/encoding.pb.h"
@@ -20,6 +21,14 @@ namespace posenc {
 // The smallest slope is 2^-alibi_bias_max: up to here it is a normal float32 in
 // every rounding (BLOOM's float32 powers drift a little below it).
 inline constexpr double kMaxAlibiBiasMax = 100.0;
+
+// The fields with their defaults, which a canonical spec leaves out.
+inline int64_t AlibiTotalHeads(const v1::AlibiSpec& spec) {
+  return spec.has_total_heads() ? spec.total_heads() : spec.num_heads();
+}
+inline int64_t AlibiTensorParallelSize(const v1::AlibiSpec& spec) {
+  return spec.has_tensor_parallel_size() ? spec.tensor_parallel_size() : 1;
+}
 
 // How many heads a tensor has: total_heads, or one rank's part of them.
 // REQUIRES: a canonical spec.

@@ -363,12 +363,20 @@ TEST(AlibiTest, CanonicalFormIsCompleteAndIdempotent) {
   const auto canonical = Canonicalize(Spec("alibi { num_heads: 8 }"));
   EXPECT_EQ(canonical->proto().ShortDebugString(),
             "alibi { num_heads: 8 alibi_bias_max: 8 slope_rounding: SLOPE_ROUNDING_PRESS "
-            "form: ALIBI_FORM_RELATIVE_CAUSAL total_heads: 8 tensor_parallel_size: 1 "
-            "tensor_parallel_rank: 0 }");
+            "form: ALIBI_FORM_RELATIVE_CAUSAL }");
   ExpectIdempotent("alibi { num_heads: 8 }");
   ExpectIdempotent(
       "alibi { num_heads: 1 alibi_bias_max: 0.5 slope_rounding: SLOPE_ROUNDING_MPT "
       "form: ALIBI_FORM_SYMMETRIC }");
+}
+
+// So that a spec from before these fields keeps its table id.
+TEST(AlibiTest, LaterFieldsThatSayNothingAreLeftOutOfTheCanonicalForm) {
+  EXPECT_EQ(Canonicalize(Spec("alibi { num_heads: 8 total_heads: 8 tensor_parallel_size: 1 "
+                              "tensor_parallel_rank: 0 scale_head_dim: 1 }"))
+                ->key(),
+            Canonicalize(Spec("alibi { num_heads: 8 }"))->key());
+  ExpectIdempotent("alibi { num_heads: 8 total_heads: 12 tensor_parallel_size: 4 }");
 }
 
 TEST(AlibiTest, RefusesWhatMakesNoSense) {

@@ -36,6 +36,14 @@ inline absl::Status CheckFrequencyBase(absl::string_view field, double value) {
   return CheckInRange(field, value, 1.0, 1e30);
 }
 
+// Sines and cosines of one coordinate, interleaved, as the DETR family has them.
+inline absl::Status CheckPositionFeatures(absl::string_view field, bool is_set, int64_t value) {
+  if (!is_set) return FieldError(field, "is required");
+  RETURN_IF_ERROR(CheckInRange(field, value, 2, 32768));
+  if (value % 2 == 0) return absl::OkStatus();
+  return FieldError(field, absl::StrCat("must be even, got ", value));
+}
+
 // A divisor or multiplier of coordinates.
 inline absl::Status CheckCoordinateScale(absl::string_view field, double value) {
   return CheckInRange(field, value, 0x1p-20, 0x1p20);

@@ -38,6 +38,16 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return WindowFamily();
     case v1::EncodingSpec::kSinusoidalGrid:
       return SinusoidalGridFamily();
+    case v1::EncodingSpec::kDetrSine:
+      return DetrSineFamily();
+    case v1::EncodingSpec::kDetrLearned:
+      return DetrLearnedFamily();
+    case v1::EncodingSpec::kAnchorSine:
+      return AnchorSineFamily();
+    case v1::EncodingSpec::kRandomFourier:
+      return RandomFourierFamily();
+    case v1::EncodingSpec::kPerceiverFourier:
+      return PerceiverFourierFamily();
     case v1::EncodingSpec::FAMILY_NOT_SET:
       break;
   }
@@ -46,13 +56,18 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
 
 std::span<const Family* const> AllFamilies() {
   static const Family* const kFamilies[] = {
-      &SinusoidalFamily(),      //
-      &RopeFamily(),            //
-      &AlibiFamily(),           //
-      &T5Family(),              //
-      &RelativeIndexFamily(),   //
-      &WindowFamily(),          //
-      &SinusoidalGridFamily(),  //
+      &SinusoidalFamily(),        //
+      &RopeFamily(),              //
+      &AlibiFamily(),             //
+      &T5Family(),                //
+      &RelativeIndexFamily(),     //
+      &WindowFamily(),            //
+      &SinusoidalGridFamily(),    //
+      &DetrSineFamily(),          //
+      &DetrLearnedFamily(),       //
+      &AnchorSineFamily(),        //
+      &RandomFourierFamily(),     //
+      &PerceiverFourierFamily(),  //
   };
   return kFamilies;
 }

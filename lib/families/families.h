@@ -12,6 +12,11 @@ const Family& AlibiFamily();
 const Family& T5Family();
 const Family& RelativeIndexFamily();
 const Family& SinusoidalGridFamily();
+const Family& DetrSineFamily();
+const Family& DetrLearnedFamily();
+const Family& AnchorSineFamily();
+const Family& RandomFourierFamily();
+const Family& PerceiverFourierFamily();
 const Family& WindowFamily();
 
 }  // namespace posenc

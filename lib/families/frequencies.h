@@ -8,40 +8,60 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "lib/numeric/angle.h"
 #include "lib/numeric/wide_float.h"
 #include "posenc/v1/encoding.pb.h"
 #include "posenc/v1/table.pb.h"
 
 namespace posenc {
 
-// Radians per unit of the coordinate. Immutable.
+// How FLOAT32 code gets from a coordinate to an angle; every step is rounded.
+enum class AngleRule {
+  kProduct,        // coordinate * frequency
+  kQuotient,       // coordinate / period
+  kProductTimesPi  // pi * (coordinate * frequency), pi in float32
+};
+
+// Immutable.
 class Frequencies {
  public:
   Frequencies() = default;
-  // FLOAT32: an angle is coordinate * frequency, rounded to float32.
-  explicit Frequencies(std::vector<float> rounded) : rounded_(std::move(rounded)) {}
-  // EXACT: the angle is the real product.
-  explicit Frequencies(std::vector<WideFloat> exact) : exact_(std::move(exact)) {}
+  // FLOAT32. `rounded` are frequencies in radians per unit of the coordinate, or
+  // periods, or frequencies in half turns, as the rule wants.
+  explicit Frequencies(std::vector<float> rounded, AngleRule rule = AngleRule::kProduct)
+      : rule_(rule), rounded_(std::move(rounded)) {}
+  // EXACT: radians per unit; the angle is the real product.
+  explicit Frequencies(const std::vector<WideFloat>& exact) : exact_(exact.begin(), exact.end()) {}
 
   size_t size() const { return rounded_.size() + exact_.size(); }
   size_t bytes() const {
-    return rounded_.size() * sizeof(float) + exact_.size() * sizeof(WideFloat);
+    return rounded_.size() * sizeof(float) + exact_.size() * sizeof(ExactFrequency);
   }
-  double at(size_t k) const;  // rounded
+  // Radians per unit, rounded.
+  double at(size_t k) const;
 
-  // Writes sin and cos of coordinate * frequency k to element k of `sin` and
-  // `cos`, size() elements each. FLOAT32: the coordinate is rounded to float32.
-  // Thread-safe. REQUIRES: |coordinate * frequency| < 2^60.
-  void SinCos(double coordinate, v1::DType dtype, std::byte* sin, std::byte* cos) const;
+  // Writes sin and cos of the angle at frequency k to element k of `sin` and
+  // `cos`, size() elements each. FLOAT32 rounds the coordinate to float32 first.
+  // Thread-safe. REQUIRES: the angle is below 2^100.
+  void SinCos(const WideFloat& coordinate, v1::DType dtype, std::byte* sin, std::byte* cos) const;
+
+  // The same of one frequency.
+  void SinCosAt(size_t k, const WideFloat& coordinate, v1::DType dtype, std::byte* sin,
+                std::byte* cos) const;
 
  private:
+  float Angle(float coordinate, size_t k) const;
+  template <typename Element>
+  void SinCosAs(size_t k, const WideFloat& coordinate, std::byte* sin, std::byte* cos) const;
+
+  AngleRule rule_ = AngleRule::kProduct;
   std::vector<float> rounded_;  // one of the two is empty
-  std::vector<WideFloat> exact_;
+  std::vector<ExactFrequency> exact_;
 };
 
 // base^(-k / denominator) for k in [0, count). FLOAT32 order: the exponent is
@@ -49,7 +69,11 @@ class Frequencies {
 Frequencies PowerFrequencies(double base, int64_t count, int64_t denominator,
                              v1::Arithmetic arithmetic);
 
-// The same numbers; FLOAT32 order: exp(k * -(ln(base) / denominator)), where the
+// The same numbers. FLOAT32 order: angles are coordinate / base^(k / denominator).
+Frequencies PowerPeriods(double base, int64_t count, int64_t denominator,
+                         v1::Arithmetic arithmetic);
+
+// The same numbers. FLOAT32 order: exp(k * -(ln(base) / denominator)), where the
 // quotient is computed in float64 and rounded to float32.
 Frequencies ExpFrequencies(double base, int64_t count, int64_t denominator,
                            v1::Arithmetic arithmetic);
@@ -65,14 +89,18 @@ class SinCosRows {
     std::span<const std::byte> sin;
     std::span<const std::byte> cos;
   };
-  // Valid as long as this object.
-  Row At(double coordinate);
+  // `key` names the coordinate. Valid as long as this object.
+  Row At(int64_t key, const WideFloat& coordinate);
 
  private:
   const Frequencies& frequencies_;
   const v1::DType dtype_;
-  std::map<double, std::vector<std::byte>> rows_;
+  std::unordered_map<int64_t, std::vector<std::byte>> rows_;
 };
+
+// Writes sin(angle 0), cos(angle 0), sin(angle 1), ... as DETR interleaves them.
+// REQUIRES: out holds both.
+void WriteInterleaved(const SinCosRows::Row& row, v1::DType dtype, std::span<std::byte> out);
 
 }  // namespace posenc
 

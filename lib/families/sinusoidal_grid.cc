@@ -315,8 +315,9 @@ class GridPlan final : public Plan {
                std::vector<SinCosRows>& rows, std::span<std::byte> row) const {
     for (size_t i = 0; i < columns_.size(); ++i) {
       const auto& [axis, sin, cos] = columns_[i];
-      const SinCosRows::Row values = rows[i].At(
-          static_cast<double>(Coordinate(spec_, axis, point.on(axis), LengthOn(axis, grid))));
+      const float coordinate = Coordinate(spec_, axis, point.on(axis), LengthOn(axis, grid));
+      const SinCosRows::Row values =
+          rows[i].At(point.on(axis), WideFloat::From(static_cast<double>(coordinate)));
       const auto element = static_cast<size_t>(ElementBytes(dtype));
       std::copy(values.sin.begin(), values.sin.end(), row.subspan(sin * element).begin());
       std::copy(values.cos.begin(), values.cos.end(), row.subspan(cos * element).begin());

@@ -4,6 +4,10 @@
 //   linear    f[i] / factor                                     arXiv:2306.15595
 //   yarn      between f[i]/factor and f[i], by a ramp over i    arXiv:2309.00071
 //   llama3    between f[i]/factor and f[i], by a ramp over the wavelength 2π/f[i]
+//   dynamic, ntk  f[i] with a larger base
+//   longrope  f[i] / short_factor[i] or f[i] / long_factor[i]   arXiv:2402.13753
+//   proportional  f[i] / factor for the first pairs, 0 for the others
+//   frequencies   the caller's
 //
 // FLOAT32 is the order of operations of the frameworks' float32 code, with a
 // correctly rounded pow. EXACT is the real number to some 220 bits.
@@ -20,6 +24,14 @@ namespace posenc {
 // [rotary_dim / 2], radians per position. REQUIRES: `rope` is canonical.
 std::vector<float> RopeInvFreqFloat32(const v1::RopeSpec& rope);
 std::vector<WideFloat> RopeInvFreqExact(const v1::RopeSpec& rope);
+
+// The base of the geometric frequencies: rope_theta, or what dynamic and ntk make
+// of it, in float64 as Python computes it.
+double RopeBase(const v1::RopeSpec& rope);
+
+// The same is said of these: how a POWER_OF_TWO base grows, and which list is in use.
+double PowerOfTwoAlpha(const v1::DynamicScaling& dynamic);
+const google::protobuf::RepeatedField<double>& LongRopeFactors(const v1::LongRopeScaling& longrope);
 
 }  // namespace posenc
 

@@ -3,52 +3,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "lib/base/status.h"
-#include "lib/families/family.h"
+#include "lib/families/checks.h"
+#include "lib/families/rope_scaling_checks.h"
 #include "lib/numeric/elementary.h"
-#include "lib/numeric/rotation.h"
 
 namespace posenc {
 namespace {
-
-// Numbers stay normal float32s, so that no step of either arithmetic leaves its range.
-constexpr double kMinNumber = std::numeric_limits<float>::min();
-constexpr double kMaxNumber = std::numeric_limits<float>::max();
 
 // A ramp narrower than this (relative to its ends) would be lost in float32.
 constexpr double kNarrowestRamp = 0x1p-16;
 
 // ln(rope_theta) divides YaRN's ramp.
 constexpr double kMinYarnTheta = 1.001;
-
-bool IsNumber(double value) { return value >= kMinNumber && value <= kMaxNumber; }  // not NaN
-
-absl::Status CheckNumber(absl::string_view field, bool is_set, double value) {
-  if (!is_set) return FieldError(field, "is required");
-  if (IsNumber(value)) return absl::OkStatus();
-  return FieldError(field,
-                    absl::StrCat("must be positive and within the range of float32, got ", value));
-}
-
-absl::Status CheckOriginalContext(absl::string_view field, bool is_set, int64_t value) {
-  if (!is_set) return FieldError(field, "is required");
-  if (value >= 1 && value <= kMaxPosition) return absl::OkStatus();
-  return FieldError(field, absl::StrCat("must be in [1, ", kMaxPosition, "], got ", value));
-}
-
-// Frequencies are at most 1, or 1/rope_theta below 1; a factor below 1 raises them.
-absl::Status CheckAngles(absl::string_view field, double rope_theta, double factor) {
-  const double largest = 1 / (std::min(rope_theta, 1.0) * std::min(factor, 1.0));
-  if (largest <= kMaxInvFreq) return absl::OkStatus();
-  return FieldError(field, absl::StrCat("makes angles too large: frequencies up to ", largest,
-                                        " exceed ", kMaxInvFreq, " radians per position"));
-}
 
 absl::Status CanonicalizeLinear(double rope_theta, v1::LinearScaling* linear) {
   RETURN_IF_ERROR(CheckNumber("rope.linear.factor", linear->has_factor(), linear->factor()));
@@ -62,11 +33,12 @@ double Magnitude(double factor, double k) {
 }
 
 double DefaultAttentionFactor(const v1::YarnScaling& yarn) {
+  const double multiplier = yarn.has_attn_factor() ? yarn.attn_factor() : 1.0;
   if (yarn.mscale() != 0 && yarn.mscale_all_dim() != 0) {
     return Magnitude(yarn.factor(), yarn.mscale()) /
-           Magnitude(yarn.factor(), yarn.mscale_all_dim());
+           Magnitude(yarn.factor(), yarn.mscale_all_dim()) * multiplier;
   }
-  return Magnitude(yarn.factor(), 1.0);
+  return Magnitude(yarn.factor(), 1.0) * multiplier;
 }
 
 absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
@@ -76,9 +48,9 @@ absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
   }
   RETURN_IF_ERROR(CheckNumber("rope.yarn.factor", yarn->has_factor(), yarn->factor()));
   RETURN_IF_ERROR(CheckAngles("rope.yarn.factor", rope_theta, yarn->factor()));
-  RETURN_IF_ERROR(CheckOriginalContext("rope.yarn.original_max_position_embeddings",
-                                       yarn->has_original_max_position_embeddings(),
-                                       yarn->original_max_position_embeddings()));
+  RETURN_IF_ERROR(CheckContext("rope.yarn.original_max_position_embeddings",
+                               yarn->has_original_max_position_embeddings(),
+                               yarn->original_max_position_embeddings()));
   if (!yarn->has_beta_fast()) yarn->set_beta_fast(32);
   if (!yarn->has_beta_slow()) yarn->set_beta_slow(1);
   RETURN_IF_ERROR(CheckNumber("rope.yarn.beta_fast", true, yarn->beta_fast()));
@@ -90,9 +62,16 @@ absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
   }
   if (!yarn->has_truncate()) yarn->set_truncate(true);
 
+  if (yarn->has_attn_factor()) {
+    RETURN_IF_ERROR(CheckNumber("rope.yarn.attn_factor", true, yarn->attn_factor()));
+    if (yarn->has_attention_factor()) {
+      return FieldError("rope.yarn.attn_factor",
+                        "multiplies the default of attention_factor, which is set");
+    }
+  }
   if (!yarn->has_attention_factor()) {
     const double attention_factor = DefaultAttentionFactor(*yarn);
-    if (!IsNumber(attention_factor)) {
+    if (!IsRopeNumber(attention_factor)) {
       return FieldError(
           "rope.yarn.mscale",
           absl::StrCat("must give, with mscale_all_dim, a positive attention_factor; ",
@@ -103,6 +82,7 @@ absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
   }
   yarn->clear_mscale();
   yarn->clear_mscale_all_dim();
+  yarn->clear_attn_factor();
   return CheckNumber("rope.yarn.attention_factor", true, yarn->attention_factor());
 }
 
@@ -120,17 +100,63 @@ absl::Status CanonicalizeLlama3(double rope_theta, v1::Llama3Scaling* llama3) {
                       absl::StrCat("must equal low_freq_factor (", low,
                                    ") or exceed it by 1/65536 of it, got ", high));
   }
-  return CheckOriginalContext("rope.llama3.original_max_position_embeddings",
-                              llama3->has_original_max_position_embeddings(),
-                              llama3->original_max_position_embeddings());
+  return CheckContext("rope.llama3.original_max_position_embeddings",
+                      llama3->has_original_max_position_embeddings(),
+                      llama3->original_max_position_embeddings());
+}
+
+absl::Status CanonicalizeProportional(v1::RopeSpec* rope) {
+  v1::ProportionalScaling* proportional = rope->mutable_proportional();
+  constexpr absl::string_view kFraction = "rope.proportional.partial_rotary_factor";
+  constexpr absl::string_view kPairs = "rope.proportional.rotating_pairs";
+  if (!proportional->has_factor()) proportional->set_factor(1.0);
+  RETURN_IF_ERROR(CheckNumber("rope.proportional.factor", true, proportional->factor()));
+  RETURN_IF_ERROR(
+      CheckAngles("rope.proportional.factor", rope->rope_theta(), proportional->factor()));
+  const int64_t all = rope->rotary_dim() / 2;
+  if (proportional->has_partial_rotary_factor()) {
+    const double fraction = proportional->partial_rotary_factor();
+    if (!(fraction >= 0 && fraction <= 1)) {
+      return FieldError(kFraction, absl::StrCat("must be in [0, 1], got ", fraction));
+    }
+    const auto pairs =
+        static_cast<int64_t>(std::floor(fraction * static_cast<double>(rope->rotary_dim()) / 2));
+    if (proportional->has_rotating_pairs() && proportional->rotating_pairs() != pairs) {
+      return FieldError(kFraction,
+                        absl::StrCat("gives ", pairs, " rotating_pairs, got rotating_pairs ",
+                                     proportional->rotating_pairs()));
+    }
+    proportional->set_rotating_pairs(pairs);
+    proportional->clear_partial_rotary_factor();
+  }
+  if (!proportional->has_rotating_pairs()) proportional->set_rotating_pairs(all);
+  return CheckInRange(kPairs, proportional->rotating_pairs(), 0, all);
+}
+
+absl::Status CanonicalizeFrequencies(v1::RopeSpec* rope) {
+  v1::ExplicitFrequencies* frequencies = rope->mutable_frequencies();
+  constexpr absl::string_view kField = "rope.frequencies.inv_freq";
+  RETURN_IF_ERROR(CheckList(kField, *rope, frequencies->inv_freq()));
+  for (int i = 0; i < frequencies->inv_freq_size(); ++i) {
+    const double frequency = frequencies->inv_freq(i);
+    if (!(frequency >= 0 && frequency <= kMaxInvFreq)) {
+      return FieldError(absl::StrCat(kField, "[", i, "]"),
+                        absl::StrCat("must be in [0, ", kMaxInvFreq, "], got ", frequency));
+    }
+    if (frequency == 0) frequencies->set_inv_freq(i, 0.0);  // not -0
+  }
+  if (!frequencies->has_attention_factor()) frequencies->set_attention_factor(1.0);
+  return CheckNumber("rope.frequencies.attention_factor", true, frequencies->attention_factor());
 }
 
 }  // namespace
 
 absl::Status CanonicalizeRopeScaling(v1::RopeSpec* rope) {
   const double rope_theta = rope->rope_theta();
-  RETURN_IF_ERROR(CheckNumber("rope.rope_theta", true, rope_theta));
-  RETURN_IF_ERROR(CheckAngles("rope.rope_theta", rope_theta, 1.0));
+  if (!rope->has_frequencies()) {
+    RETURN_IF_ERROR(CheckNumber("rope.rope_theta", true, rope_theta));
+    RETURN_IF_ERROR(CheckAngles("rope.rope_theta", rope_theta, 1.0));
+  }
   switch (rope->scaling_case()) {
     case v1::RopeSpec::SCALING_NOT_SET:
       return absl::OkStatus();
@@ -140,6 +166,16 @@ absl::Status CanonicalizeRopeScaling(v1::RopeSpec* rope) {
       return CanonicalizeYarn(rope_theta, rope->mutable_yarn());
     case v1::RopeSpec::kLlama3:
       return CanonicalizeLlama3(rope_theta, rope->mutable_llama3());
+    case v1::RopeSpec::kDynamic:
+      return CanonicalizeDynamic(rope);
+    case v1::RopeSpec::kNtk:
+      return CanonicalizeNtk(rope);
+    case v1::RopeSpec::kLongrope:
+      return CanonicalizeLongRope(rope);
+    case v1::RopeSpec::kProportional:
+      return CanonicalizeProportional(rope);
+    case v1::RopeSpec::kFrequencies:
+      return CanonicalizeFrequencies(rope);
   }
   return absl::OkStatus();
 }
@@ -148,9 +184,16 @@ double RopeAttentionFactor(const v1::RopeSpec& rope) {
   switch (rope.scaling_case()) {
     case v1::RopeSpec::kYarn:
       return rope.yarn().attention_factor();
+    case v1::RopeSpec::kLongrope:
+      return rope.longrope().attention_factor();
+    case v1::RopeSpec::kFrequencies:
+      return rope.frequencies().attention_factor();
     case v1::RopeSpec::SCALING_NOT_SET:
     case v1::RopeSpec::kLinear:
     case v1::RopeSpec::kLlama3:
+    case v1::RopeSpec::kDynamic:
+    case v1::RopeSpec::kNtk:
+    case v1::RopeSpec::kProportional:
       return 1.0;
   }
   return 1.0;

@@ -145,6 +145,103 @@ INSTANTIATE_TEST_SUITE_P(
                 "rope.llama3.high_freq_factor: must equal low_freq_factor (4) or exceed it by "
                 "1/65536 of it, got 1"}));
 
+INSTANTIATE_TEST_SUITE_P(
+    ByLength, RopeRefusalTest,
+    ::testing::Values(
+        Refusal{"head_dim: 64 dynamic {}", "rope.dynamic.factor: is required"},
+        Refusal{"head_dim: 64 dynamic { factor: 2 }",
+                "rope.dynamic.max_position_embeddings: is required"},
+        Refusal{"head_dim: 64 dynamic { factor: 2 max_position_embeddings: 0 }",
+                "rope.dynamic.max_position_embeddings: must be in [1, 2147483648], got 0"},
+        Refusal{
+            "head_dim: 64 dynamic { factor: 2 max_position_embeddings: 64 sequence_length: -1 }",
+            "rope.dynamic.sequence_length: must be in [1, 2147483648], got -1"},
+        Refusal{"head_dim: 2 dynamic { factor: 2 max_position_embeddings: 64 }",
+                "rope.rotary_dim: must be at least 4 with dynamic, got 2"},
+        Refusal{"head_dim: 64 dynamic { factor: 2 max_position_embeddings: 64 growth: "
+                "DYNAMIC_GROWTH_POWER_OF_TWO }",
+                "rope.dynamic.factor: must be unset with power_of_two growth, got 2"},
+        Refusal{"head_dim: 4 rope_theta: 1e30 dynamic { factor: 2 max_position_embeddings: 1 "
+                "sequence_length: 1000000 }",
+                "rope.dynamic.sequence_length: raises rope_theta beyond the range of float32, to "
+                "4e+42"},
+        Refusal{"head_dim: 64 ntk {}", "rope.ntk: needs either alpha or factor"},
+        Refusal{"head_dim: 64 ntk { alpha: 2 factor: 2 }",
+                "rope.ntk: needs either alpha or factor"},
+        Refusal{"head_dim: 64 ntk { alpha: 0.5 }",
+                "rope.ntk.alpha: must be at least 1 and within the range of float32, got 0.5"},
+        Refusal{"head_dim: 64 ntk { factor: nan }",
+                "rope.ntk.factor: must be at least 1 and within the range of float32, got nan"},
+        Refusal{"head_dim: 64 ntk { factor: 1e37 }",
+                "rope.ntk.factor: raises rope_theta beyond the range of float32, to 1e+41"},
+        Refusal{"head_dim: 2 ntk { alpha: 2 }",
+                "rope.rotary_dim: must be at least 4 with ntk, got 2"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    LongRope, RopeRefusalTest,
+    ::testing::Values(
+        Refusal{"head_dim: 4 longrope {}",
+                "rope.longrope.short_factor: must have rotary_dim/2 (2) numbers, got 0"},
+        Refusal{"head_dim: 4 longrope { short_factor: [1, 1] long_factor: 1 }",
+                "rope.longrope.long_factor: must have rotary_dim/2 (2) numbers, got 1"},
+        Refusal{
+            "head_dim: 4 longrope { short_factor: [1, 1] long_factor: [1, 0] }",
+            "rope.longrope.long_factor[1]: must be positive and within the range of float32, got "
+            "0"},
+        Refusal{
+            "head_dim: 4 longrope { short_factor: [0.001, 1] long_factor: [1, 1] }",
+            "rope.longrope.short_factor[0]: makes angles too large: frequencies up to 1000 exceed "
+            "256 radians per position"},
+        Refusal{"head_dim: 2 longrope { short_factor: 1 long_factor: 1 }",
+                "rope.longrope.original_max_position_embeddings: is required"},
+        Refusal{"head_dim: 2 longrope { short_factor: 1 long_factor: 1 "
+                "original_max_position_embeddings: 64 }",
+                "rope.longrope.factor: is required, or attention_factor"},
+        Refusal{
+            "head_dim: 2 longrope { short_factor: 1 long_factor: 1 factor: 2 "
+            "original_max_position_embeddings: 1 }",
+            "rope.longrope.original_max_position_embeddings: must be at least 2, whose logarithm "
+            "the attention_factor needs, got 1"},
+        Refusal{"head_dim: 2 longrope { short_factor: 1 long_factor: 1 short_mscale: -1 "
+                "original_max_position_embeddings: 64 }",
+                "rope.longrope.attention_factor: must be positive and within the range of float32, "
+                "got -1"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    ProportionalAndExplicit, RopeRefusalTest,
+    ::testing::Values(
+        Refusal{"head_dim: 8 partial_rotary_factor: 0.5 proportional {}",
+                "rope.partial_rotary_factor: is proportional.partial_rotary_factor with this "
+                "rope_type"},
+        Refusal{"head_dim: 8 proportional { partial_rotary_factor: 1.5 }",
+                "rope.proportional.partial_rotary_factor: must be in [0, 1], got 1.5"},
+        Refusal{"head_dim: 8 proportional { partial_rotary_factor: 0.5 rotating_pairs: 3 }",
+                "rope.proportional.partial_rotary_factor: gives 2 rotating_pairs, got "
+                "rotating_pairs 3"},
+        Refusal{"head_dim: 8 proportional { rotating_pairs: 5 }",
+                "rope.proportional.rotating_pairs: must be in [0, 4], got 5"},
+        Refusal{
+            "head_dim: 8 proportional { factor: 0 }",
+            "rope.proportional.factor: must be positive and within the range of float32, got 0"},
+        Refusal{"frequencies {}", "rope.rotary_dim: must be in [2, 65536], got 0"},
+        Refusal{"head_dim: 8 frequencies { inv_freq: 1 }",
+                "rope.frequencies.inv_freq: must have rotary_dim/2 (4) numbers, got 1"},
+        Refusal{"frequencies { inv_freq: [1, nan] }",
+                "rope.frequencies.inv_freq[1]: must be in [0, 256], got nan"},
+        Refusal{"frequencies { inv_freq: -1 }",
+                "rope.frequencies.inv_freq[0]: must be in [0, 256], got -1"},
+        Refusal{"frequencies { inv_freq: 257 }",
+                "rope.frequencies.inv_freq[0]: must be in [0, 256], got 257"},
+        Refusal{"rope_theta: 10000 frequencies { inv_freq: 1 }",
+                "rope.rope_theta: must be unset with explicit frequencies"},
+        Refusal{"frequencies { inv_freq: 1 attention_factor: 0 }",
+                "rope.frequencies.attention_factor: must be positive and within the range of "
+                "float32, got 0"},
+        Refusal{
+            "head_dim: 8 yarn { factor: 2 original_max_position_embeddings: 64 attn_factor: 2 "
+            "attention_factor: 1 }",
+            "rope.yarn.attn_factor: multiplies the default of attention_factor, which is set"}));
+
 TEST(RopeRefusalTest, UnknownEnumValues) {
   v1::EncodingSpec spec = Spec("rope { head_dim: 64 }");
   spec.mutable_rope()->set_pairing(static_cast<v1::Pairing>(7));
@@ -152,6 +249,9 @@ TEST(RopeRefusalTest, UnknownEnumValues) {
   spec.mutable_rope()->set_pairing(v1::PAIRING_HALF);
   spec.mutable_rope()->set_arithmetic(static_cast<v1::Arithmetic>(-1));
   EXPECT_EQ(Canonicalize(spec).status().message(), "rope.arithmetic: unknown value -1");
+  spec = Spec("rope { head_dim: 64 dynamic { factor: 2 max_position_embeddings: 64 } }");
+  spec.mutable_rope()->mutable_dynamic()->set_growth(static_cast<v1::DynamicGrowth>(9));
+  EXPECT_EQ(Canonicalize(spec).status().message(), "rope.dynamic.growth: unknown value 9");
 }
 
 TEST(RopeRefusalTest, SelectionsAndFormatsItDoesNotHave) {

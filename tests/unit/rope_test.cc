@@ -44,6 +44,16 @@ constexpr char kGptOss[] =
 constexpr char kQwenYarn[] =
     "head_dim: 128 rope_theta: 1e6 yarn { factor: 4 original_max_position_embeddings: 32768 }";
 
+constexpr char kDynamic[] =
+    "head_dim: 128 rope_theta: 1e6 dynamic { factor: 2 max_position_embeddings: 32768 "
+    "sequence_length: 65536 }";
+constexpr char kGemma4[] =
+    "head_dim: 512 rope_theta: 1e6 proportional { partial_rotary_factor: 0.25 }";
+// A short list of ones, a long one of 1, 2, 3.
+constexpr char kLongRope[] =
+    "head_dim: 6 longrope { short_factor: [1, 1, 1] long_factor: [1, 2, 3] factor: 32 "
+    "original_max_position_embeddings: 4096 sequence_length: 131072 }";
+
 // Canonical specs -----------------------------------------------------------------
 
 TEST(RopeSpecTest, DefaultsAreFilledIn) {
@@ -82,7 +92,13 @@ TEST(RopeSpecTest, CanonicalFormsAreFixedPoints) {
            {"head_dim: 2", "rotary_dim: 128", "head_dim: 96 rotary_dim: 32",
             "head_dim: 80 partial_rotary_factor: 0.4", "head_dim: 64 linear { factor: 2.5 }",
             "head_dim: 64 rope_theta: 0.5 linear { factor: 0.25 }", kLlama31, kDeepSeekV3, kGptOss,
-            kQwenYarn}) {
+            kQwenYarn, kDynamic, kLongRope, kGemma4, "head_dim: 64 ntk { alpha: 1000 }",
+            "head_dim: 64 ntk { factor: 4 }",
+            "head_dim: 64 dynamic { growth: DYNAMIC_GROWTH_POWER_OF_TWO "
+            "max_position_embeddings: 8192 sequence_length: 8193 }",
+            "head_dim: 64 dynamic { growth: DYNAMIC_GROWTH_LINEAR_FLOAT64 factor: 2 "
+            "max_position_embeddings: 8192 sequence_length: 1 }",
+            "frequencies { inv_freq: [1, 0.5, -0.0] }"}) {
         ExpectIdempotent(absl::StrCat("rope {", arithmetic, pairing, rope, "}"));
       }
     }
@@ -107,6 +123,93 @@ TEST(RopeSpecTest, YarnAttentionFactorIsAlwaysSet) {
   EXPECT_EQ(factor("factor: 8 mscale: 0.707"), 1.2079441541679836) << "a lone mscale is ignored";
   EXPECT_EQ(factor("factor: 8 mscale: 0.707 mscale_all_dim: 0"), 1.2079441541679836);
   EXPECT_EQ(factor("factor: 8 attention_factor: 2 mscale: 1 mscale_all_dim: 0.5"), 2.0);
+}
+
+TEST(RopeSpecTest, YarnAttnFactorMultipliesTheDefault) {
+  EXPECT_EQ(Canonical("head_dim: 64 yarn { factor: 8 attn_factor: 2 "
+                      "original_max_position_embeddings: 4096 }")
+                .yarn()
+                .attention_factor(),
+            2 * 1.2079441541679836);
+}
+
+// hf-rope.md section 2.5: strictly longer than the original context is long.
+TEST(RopeSpecTest, LongRopeSwitchesListsBeyondTheOriginalContext) {
+  const auto canonical = [](int64_t sequence_length) {
+    return Canonical(
+        absl::StrCat("head_dim: 2 longrope { short_factor: 1 long_factor: 4 factor: "
+                     "32 short_mscale: 1.25 long_mscale: 1.5 "
+                     "original_max_position_embeddings: 4096 sequence_length: ",
+                     sequence_length, "}"));
+  };
+  for (const int64_t short_length : {1, 4095, 4096}) {
+    const v1::RopeSpec rope = canonical(short_length);
+    EXPECT_EQ(rope.longrope().sequence_length(), 4096);
+    EXPECT_EQ(rope.longrope().attention_factor(), 1.25);
+    EXPECT_THAT(RopeInvFreqFloat32(rope), ElementsAre(1.0f));
+  }
+  for (const int64_t long_length : {4097, 131072}) {
+    const v1::RopeSpec rope = canonical(long_length);
+    EXPECT_EQ(rope.longrope().sequence_length(), 4097) << "one table for all long sequences";
+    EXPECT_EQ(rope.longrope().attention_factor(), 1.5);
+    EXPECT_THAT(RopeInvFreqFloat32(rope), ElementsAre(0.25f));
+  }
+}
+
+// hf-rope.md section 7.
+TEST(RopeSpecTest, LongRopeAttentionFactorIsAlwaysSet) {
+  EXPECT_EQ(Canonical(kLongRope).longrope().attention_factor(), 1.1902380714238083);
+  const auto factor = [](const std::string& fields) {
+    return Canonical(absl::StrCat("head_dim: 2 longrope { short_factor: 1 long_factor: 1 "
+                                  "original_max_position_embeddings: 4096 ",
+                                  fields, "}"))
+        .longrope()
+        .attention_factor();
+  };
+  EXPECT_EQ(factor("factor: 1"), 1.0);
+  EXPECT_EQ(factor("factor: 0.5"), 1.0);
+  EXPECT_EQ(factor("attention_factor: 1.19"), 1.19);
+}
+
+TEST(RopeSpecTest, DynamicSequencesUpToTheContextShareOneTable) {
+  const auto length = [](const std::string& fields) {
+    return Canonical(absl::StrCat("head_dim: 64 dynamic { factor: 2 max_position_embeddings: 4096 ",
+                                  fields, "}"))
+        .dynamic()
+        .sequence_length();
+  };
+  EXPECT_EQ(length(""), 4096);
+  EXPECT_EQ(length("sequence_length: 1"), 4096);
+  EXPECT_EQ(length("sequence_length: 4096"), 4096);
+  EXPECT_EQ(length("sequence_length: 4097"), 4097);
+}
+
+TEST(RopeSpecTest, ExactArithmeticDoesNotTellWhereABaseWasRounded) {
+  const std::string fields =
+      "dynamic { factor: 2 max_position_embeddings: 64 growth: DYNAMIC_GROWTH_LINEAR_FLOAT64 }";
+  EXPECT_EQ(Canonical(absl::StrCat("head_dim: 8 ", fields)).dynamic().growth(),
+            v1::DYNAMIC_GROWTH_LINEAR_FLOAT64);
+  EXPECT_EQ(Canonical(absl::StrCat("head_dim: 8 arithmetic: ARITHMETIC_EXACT ", fields))
+                .dynamic()
+                .growth(),
+            v1::DYNAMIC_GROWTH_LINEAR);
+}
+
+TEST(RopeSpecTest, ProportionalCountsItsPairs) {
+  EXPECT_EQ(Canonical(kGemma4).proportional().rotating_pairs(), 64);
+  EXPECT_EQ(Canonical("head_dim: 64 proportional {}").proportional().rotating_pairs(), 32);
+  EXPECT_EQ(Canonical("head_dim: 64 proportional { partial_rotary_factor: 0 }")
+                .proportional()
+                .rotating_pairs(),
+            0);
+}
+
+TEST(RopeSpecTest, ExplicitFrequenciesSayHowWideTheTableIs) {
+  const v1::RopeSpec rope = Canonical("frequencies { inv_freq: [1, 0.5, 0] }");
+  EXPECT_EQ(rope.rotary_dim(), 6);
+  EXPECT_EQ(rope.head_dim(), 6);
+  EXPECT_FALSE(rope.has_rope_theta());
+  EXPECT_EQ(rope.frequencies().attention_factor(), 1.0);
 }
 
 // Frequencies ---------------------------------------------------------------------
@@ -143,6 +246,53 @@ TEST(RopeFrequenciesTest, Float32IsTheFrameworksBitForBit) {
       {{22, 0x3c0de12d}, {24, 0x3bb02377}, {39, 0x38881d0a}, {40, 0x383a7753}, {63, 0x34a68e4c}});
   ExpectBits(InvFreq32("head_dim: 256 rope_theta: 1e6 linear { factor: 8 }"),
              {{0, 0x3e000000}, {1, 0x3de5ced3}, {127, 0x341583da}});
+  ExpectBits(InvFreq32(kDynamic), {{1, 0x3f4abab6}, {2, 0x3f208b2f}, {63, 0x34de1310}});
+  const std::vector<float> gemma4 = InvFreq32(kGemma4);
+  ASSERT_EQ(gemma4.size(), 256u);
+  ExpectBits(gemma4, {{1, 0x3f728cf8}, {2, 0x3f65ced3}, {62, 0x3d104a21}, {63, 0x3d08b588}});
+  for (size_t i = 64; i < 256; ++i) EXPECT_EQ(gemma4[i], 0.0f);
+}
+
+// hf-rope.md section 7: theta 1e4, dim 96, short factors 1, long factors 1 + i.
+TEST(RopeFrequenciesTest, LongRopeDividesByTheListInUse) {
+  v1::EncodingSpec spec = Spec("rope { head_dim: 96 }");
+  v1::LongRopeScaling* longrope = spec.mutable_rope()->mutable_longrope();
+  longrope->set_factor(32);
+  longrope->set_original_max_position_embeddings(4096);
+  for (int i = 0; i < 48; ++i) {
+    longrope->add_short_factor(1);
+    longrope->add_long_factor(1 + i);
+  }
+  ExpectBits(RopeInvFreqFloat32(Canonicalize(spec)->proto().rope()),
+             {{1, 0x3f534db0}, {47, 0x38fe1363}});
+  longrope->set_sequence_length(4097);
+  ExpectBits(RopeInvFreqFloat32(Canonicalize(spec)->proto().rope()),
+             {{1, 0x3ed34db0}, {47, 0x36296242}});
+}
+
+// Qwen 1: alpha is 1 up to the context, 3 up to twice as long, 7 up to four times.
+TEST(RopeFrequenciesTest, PowerOfTwoGrowthStepsWithTheLength) {
+  const auto alpha = [](int64_t sequence_length) {
+    return PowerOfTwoAlpha(
+        Canonical(absl::StrCat("head_dim: 128 dynamic { max_position_embeddings: 8192 growth: "
+                               "DYNAMIC_GROWTH_POWER_OF_TWO sequence_length: ",
+                               sequence_length, "}"))
+            .dynamic());
+  };
+  EXPECT_EQ(alpha(1), 1.0);
+  EXPECT_EQ(alpha(8192), 1.0);
+  EXPECT_EQ(alpha(8193), 3.0);
+  EXPECT_EQ(alpha(16384), 3.0);
+  EXPECT_EQ(alpha(16385), 7.0);
+  EXPECT_EQ(alpha(32768), 7.0);
+}
+
+// hf-rope.md section 7.
+TEST(RopeFrequenciesTest, DynamicBaseGrows) {
+  EXPECT_NEAR(RopeBase(Canonical(kDynamic)), 3052773.67488067, 1e-7);
+  EXPECT_EQ(RopeBase(Canonical("head_dim: 128 rope_theta: 1e6 dynamic { factor: 2 "
+                               "max_position_embeddings: 32768 }")),
+            1e6);
 }
 
 Real DefaultFrequency(double theta, int64_t dim, size_t i) {
@@ -223,6 +373,43 @@ TEST(RopeFrequenciesTest, ExactLlama3IsTheRealNumber) {
               Le(kExactFrequencyError));
 }
 
+TEST(RopeFrequenciesTest, ExactBaseChangesAreTheRealNumbers) {
+  const auto expect_base = [](const std::string& rope, const Real& base, const Real& divisor) {
+    std::vector<Real> expected;
+    for (int64_t i = 0; i < 64; ++i) {
+      expected.push_back(Pow(base, -(Real::FromInt(i) / Real(64.0))) / divisor);
+    }
+    EXPECT_THAT(WorstError(RopeInvFreqExact(Canonical(rope)), expected), Le(kExactFrequencyError))
+        << rope;
+  };
+  const Real exponent = Real(128.0) / Real(126.0);
+  expect_base(kDynamic, Real(1e6) * Pow(Real(3.0), exponent), Real(1.0));
+  expect_base(
+      "head_dim: 128 dynamic { max_position_embeddings: 8192 sequence_length: 8193 "
+      "growth: DYNAMIC_GROWTH_POWER_OF_TWO }",
+      Real(1e4) * Pow(Real(3.0), exponent), Real(1.0));
+  expect_base("head_dim: 128 ntk { alpha: 1000 }", Real(1e4) * Pow(Real(1000.0), exponent),
+              Real(1.0));
+  expect_base("head_dim: 128 ntk { factor: 4 }", Real(4e4),
+              Pow(Real(4.0), Real(2.0) / Real(128.0)));
+}
+
+TEST(RopeFrequenciesTest, ExactListsAndZerosAreTheRealNumbers) {
+  EXPECT_THAT(WorstError(RopeInvFreqExact(Canonical(kLongRope)),
+                         {DefaultFrequency(1e4, 6, 0), DefaultFrequency(1e4, 6, 1) / Real(2.0),
+                          DefaultFrequency(1e4, 6, 2) / Real(3.0)}),
+              Le(kExactFrequencyError));
+  EXPECT_THAT(WorstError(RopeInvFreqExact(
+                             Canonical("head_dim: 6 proportional { rotating_pairs: 2 factor: 8 }")),
+                         {Real(0.125), DefaultFrequency(1e4, 6, 1) / Real(8.0), Real(0.0)}),
+              Le(kExactFrequencyError));
+  EXPECT_THAT(WorstError(RopeInvFreqExact(Canonical("frequencies { inv_freq: [0.1, 256, 0] }")),
+                         {Real(0.1), Real(256.0), Real(0.0)}),
+              Le(kExactFrequencyError));
+  EXPECT_THAT(RopeInvFreqFloat32(Canonical("frequencies { inv_freq: [0.1, 256, 0] }")),
+              ElementsAre(0.1f, 256.0f, 0.0f));
+}
+
 // Llama 4 checkpoints ship equal factors: two bands, nothing in between, no NaN.
 TEST(RopeFrequenciesTest, Llama3WithEqualFactorsHasTwoBands) {
   const std::string rope =
@@ -265,6 +452,12 @@ TEST(RopeFrequenciesTest, ExtremeSpecsStayFiniteAndWithinTheAngleBound) {
            "head_dim: 64 rope_theta: 3.4e38",
            "head_dim: 65536 rope_theta: 3.4e38 linear { factor: 3.4e38 }",
            "head_dim: 64 rope_theta: 0.00390625",
+           "head_dim: 4 rope_theta: 1 dynamic { factor: 3e9 max_position_embeddings: 1 "
+           "sequence_length: 2147483648 }",
+           "head_dim: 64 rope_theta: 0.00390625 ntk { alpha: 1e38 }",
+           "head_dim: 64 rope_theta: 3 ntk { factor: 5e37 }",
+           "head_dim: 2 rope_theta: 3.4e38 longrope { short_factor: 0.00390625 long_factor: 1 "
+           "original_max_position_embeddings: 1 attention_factor: 3.4e38 }",
            "head_dim: 64 rope_theta: 1 linear { factor: 0.00390625 }",
            "head_dim: 64 rope_theta: 3.4e38 yarn { factor: 3.4e38 "
            "original_max_position_embeddings: 2147483648 }",
@@ -309,9 +502,16 @@ TEST(RopeTableTest, TensorsHaveTheContractsNamesAndShapes) {
                                                        std::pair("sin_cache", Shape{7, 5})));
   EXPECT_THAT(tensors("COS_AND_SIN_FULL"),
               ElementsAre(std::pair("cos", Shape{7, 10}), std::pair("sin", Shape{7, 10})));
+  EXPECT_THAT(tensors("SIN_COS"), ElementsAre(std::pair("sin_cos_cache", Shape{7, 10})));
+  EXPECT_THAT(tensors("ROTATION_MATRIX"),
+              ElementsAre(std::pair("rotation_matrix", Shape{7, 5, 2, 2})));
   EXPECT_THAT(tensors("PAIRS"), ElementsAre(std::pair("freqs_cis", Shape{7, 5, 2})));
   EXPECT_THAT(tensors("INV_FREQ"), ElementsAre(std::pair("inv_freq", Shape{5})));
 }
+
+double ToDouble(double value) { return value; }
+double ToDouble(F16 value) { return F16ToFloat(value.bits); }
+double ToDouble(Bf16 value) { return Bf16ToFloat(value.bits); }
 
 // A table by a function of (row, pair): the layouts say only where a value stands.
 template <typename Element>
@@ -327,12 +527,20 @@ void ExpectLayouts(const std::string& dtype, v1::Pairing pairing, v1::Arithmetic
   const FilledTable half = table("COS_AND_SIN_HALF");
   const FilledTable full = table("COS_AND_SIN_FULL");
   const std::vector<Element> pairs = table("PAIRS").tensors[0].template As<Element>();
+  const std::vector<Element> sin_cos = table("SIN_COS").tensors[0].template As<Element>();
+  const std::vector<Element> matrices = table("ROTATION_MATRIX").tensors[0].template As<Element>();
   for (size_t row = 0; row < 9; ++row) {
     for (size_t i = 0; i < 5; ++i) {
       for (size_t part = 0; part < 2; ++part) {
         const Element value = cos_sin[row * 10 + part * 5 + i];
         EXPECT_EQ(half.tensors[part].template As<Element>()[row * 5 + i], value);
         EXPECT_EQ(pairs[row * 10 + 2 * i + part], value);
+        EXPECT_EQ(sin_cos[row * 10 + (1 - part) * 5 + i], value);
+        // [[cos, -sin], [sin, cos]]
+        const Element* matrix = matrices.data() + (row * 5 + i) * 4;
+        EXPECT_EQ(matrix[2 * part], value);
+        EXPECT_EQ(ToDouble(matrix[1 + 2 * part]),
+                  ToDouble(matrix[part == 0 ? 2 : 0]) * (part == 0 ? -1 : 1));
         const auto doubled = full.tensors[part].template As<Element>();
         const bool interleaved = pairing == v1::PAIRING_INTERLEAVED;
         EXPECT_EQ(doubled[row * 10 + (interleaved ? 2 * i : i)], value);
@@ -355,7 +563,8 @@ TEST(RopeTableTest, LayoutsArePermutationsOfOneAnother) {
 
 TEST(RopeTableTest, AnySelectionIsTheConcatenationOfItsRows) {
   const std::vector<int64_t> ids = {5, 6, 7, 7, 3, 131071, 0, 2147483647, 64, 65};
-  for (const char* layout : {"COS_SIN", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS"}) {
+  for (const char* layout :
+       {"COS_SIN", "SIN_COS", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS", "ROTATION_MATRIX"}) {
     for (const char* dtype : {"F32", "F64", "F16", "BF16"}) {
       for (const char* spec : {kSmall, "rope { head_dim: 10 pairing: PAIRING_INTERLEAVED }"}) {
         const v1::TensorFormat format =

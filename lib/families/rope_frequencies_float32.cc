@@ -1,29 +1,26 @@
-#include "lib/families/rope_frequencies.h"
-
+// The frameworks' float32 code, operation for operation.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "lib/families/rope_frequencies.h"
 #include "lib/numeric/elementary.h"
-#include "lib/numeric/wide_functions.h"
 
 namespace posenc {
 namespace {
 
-// FLOAT32 ------------------------------------------------------------------------
-//
 // A line of code is an operation of the framework's, and rounds to float32 where
 // it does. Scalars of the spec are Python floats: float64 until they meet a tensor.
 
 float F(double value) { return static_cast<float>(value); }
 
-// rope_theta^(2i/rotary_dim), each step in float32.
-std::vector<float> PowersFloat32(double rope_theta, int64_t rotary_dim) {
+// base^(2i/rotary_dim), each step in float32.
+std::vector<float> PowersFloat32(float base, int64_t rotary_dim) {
   std::vector<float> powers;
   powers.reserve(static_cast<size_t>(rotary_dim / 2));
   for (int64_t i = 0; i < rotary_dim / 2; ++i) {
     const float exponent = F(static_cast<double>(2 * i)) / F(static_cast<double>(rotary_dim));
-    powers.push_back(PowF(F(rope_theta), exponent));
+    powers.push_back(PowF(base, exponent));
   }
   return powers;
 }
@@ -86,74 +83,85 @@ void ScaleLlama3Float32(const v1::Llama3Scaling& llama3, std::vector<float>* inv
   }
 }
 
-// EXACT --------------------------------------------------------------------------
-
-WideFloat W(double value) { return WideFloat::From(value); }
-WideFloat W(int64_t value) { return WideFloat::FromInt(value); }
-
-WideFloat Clamp01(const WideFloat& value) {
-  if (value.negative()) return W(0.0);
-  return value > W(1.0) ? W(1.0) : value;
+// alpha of a dynamic or ntk spec.
+double Alpha(const v1::RopeSpec& rope) {
+  if (rope.has_ntk()) return rope.ntk().alpha();
+  const v1::DynamicScaling& dynamic = rope.dynamic();
+  if (dynamic.growth() == v1::DYNAMIC_GROWTH_POWER_OF_TWO) return PowerOfTwoAlpha(dynamic);
+  const double factor = dynamic.factor();
+  return factor * static_cast<double>(dynamic.sequence_length()) /
+             static_cast<double>(dynamic.max_position_embeddings()) -
+         (factor - 1);
 }
 
-// a at ramp 0, b at ramp 1.
-WideFloat Mix(const WideFloat& a, const WideFloat& b, const WideFloat& ramp) {
-  return a * (W(1.0) - ramp) + b * ramp;
+// Once it has grown, transformers holds the length in a tensor, and all but the
+// exponent and the power becomes float32.
+float GrownBaseFloat32(const v1::RopeSpec& rope) {
+  const v1::DynamicScaling& dynamic = rope.dynamic();
+  const float scaled = F(dynamic.factor()) * static_cast<float>(dynamic.sequence_length());
+  const float ratio = scaled / static_cast<float>(dynamic.max_position_embeddings());
+  const float alpha = ratio - F(dynamic.factor() - 1);
+  const auto dim = static_cast<double>(rope.rotary_dim());
+  return F(rope.rope_theta()) * F(Pow(alpha, dim / (dim - 2)));
 }
 
-void ScaleYarnExact(const v1::RopeSpec& rope, std::vector<WideFloat>* inv_freq) {
-  const v1::YarnScaling& yarn = rope.yarn();
-  const WideFloat dim = W(rope.rotary_dim());
-  const WideFloat original = W(yarn.original_max_position_embeddings());
-  const WideFloat twice_log_theta = Log(W(rope.rope_theta())).TimesPowerOf2(1);
-  const auto index_of = [&](double rotations) {
-    const WideFloat wavelengths = original / (W(rotations) * kWidePi.TimesPowerOf2(1));
-    return dim * Log(wavelengths) / twice_log_theta;
-  };
-  WideFloat begin = index_of(yarn.beta_fast());
-  WideFloat end = index_of(yarn.beta_slow());
-  if (yarn.truncate()) {
-    begin = W(begin.Floor());
-    end = W(-(-end).Floor());
-  }
-  if (begin.negative()) begin = W(0.0);
-  if (end > dim - W(1.0)) end = dim - W(1.0);
-  if (begin == end) end = end + W(int64_t{1}).DividedBy(1000);
-  for (size_t i = 0; i < inv_freq->size(); ++i) {
-    const WideFloat index = W(static_cast<int64_t>(i));
-    const WideFloat ramp = Clamp01((index - begin) / (end - begin));
-    WideFloat& frequency = (*inv_freq)[i];
-    frequency = Mix(frequency, frequency / W(yarn.factor()), ramp);
-  }
+float BaseFloat32(const v1::RopeSpec& rope) {
+  const bool grown = rope.has_dynamic() && rope.dynamic().growth() == v1::DYNAMIC_GROWTH_LINEAR &&
+                     rope.dynamic().sequence_length() > rope.dynamic().max_position_embeddings();
+  return grown ? GrownBaseFloat32(rope) : F(RopeBase(rope));
 }
 
-void ScaleLlama3Exact(const v1::Llama3Scaling& llama3, std::vector<WideFloat>* inv_freq) {
-  const WideFloat original = W(llama3.original_max_position_embeddings());
-  const WideFloat low = W(llama3.low_freq_factor());
-  const WideFloat high = W(llama3.high_freq_factor());
-  for (WideFloat& frequency : *inv_freq) {
-    // How often the wavelength fits into the original context; never exactly
-    // low or high, since π is irrational.
-    const WideFloat rotations = original * frequency * kWideInverseTwoPi;
-    if (rotations > high) continue;
-    const WideFloat interpolated = frequency / W(llama3.factor());
-    frequency = rotations < low ? interpolated
-                                : Mix(interpolated, frequency, (rotations - low) / (high - low));
-  }
+void DivideFloat32(double divisor, std::vector<float>* inv_freq) {
+  for (float& frequency : *inv_freq) frequency = frequency / F(divisor);
+}
+
+std::vector<float> ExplicitFloat32(const v1::ExplicitFrequencies& frequencies) {
+  std::vector<float> inv_freq;
+  for (const double frequency : frequencies.inv_freq()) inv_freq.push_back(F(frequency));
+  return inv_freq;
 }
 
 }  // namespace
 
+double PowerOfTwoAlpha(const v1::DynamicScaling& dynamic) {
+  // Twice the power of two that the training context must grow by, less one.
+  auto context = static_cast<double>(dynamic.max_position_embeddings());
+  double alpha = 1;
+  while (context < static_cast<double>(dynamic.sequence_length())) {
+    context *= 2;
+    alpha = 2 * alpha + 1;
+  }
+  return alpha;
+}
+
+double RopeBase(const v1::RopeSpec& rope) {
+  const double theta = rope.rope_theta();
+  if (rope.has_ntk() && rope.ntk().has_factor()) return theta * rope.ntk().factor();
+  if (!rope.has_ntk() && !rope.has_dynamic()) return theta;
+  const auto dim = static_cast<double>(rope.rotary_dim());
+  return theta * Pow(Alpha(rope), dim / (dim - 2));
+}
+
+const google::protobuf::RepeatedField<double>& LongRopeFactors(
+    const v1::LongRopeScaling& longrope) {
+  return longrope.sequence_length() > longrope.original_max_position_embeddings()
+             ? longrope.long_factor()
+             : longrope.short_factor();
+}
+
 std::vector<float> RopeInvFreqFloat32(const v1::RopeSpec& rope) {
-  const std::vector<float> powers = PowersFloat32(rope.rope_theta(), rope.rotary_dim());
+  if (rope.has_frequencies()) return ExplicitFloat32(rope.frequencies());
+  const std::vector<float> powers = PowersFloat32(BaseFloat32(rope), rope.rotary_dim());
   std::vector<float> inv_freq;
   inv_freq.reserve(powers.size());
   for (const float power : powers) inv_freq.push_back(1.0f / power);
   switch (rope.scaling_case()) {
     case v1::RopeSpec::SCALING_NOT_SET:
+    case v1::RopeSpec::kDynamic:
+    case v1::RopeSpec::kFrequencies:
       break;
     case v1::RopeSpec::kLinear:
-      for (float& frequency : inv_freq) frequency = frequency / F(rope.linear().factor());
+      DivideFloat32(rope.linear().factor(), &inv_freq);
       break;
     case v1::RopeSpec::kYarn:
       ScaleYarnFloat32(rope, powers, &inv_freq);
@@ -161,28 +169,21 @@ std::vector<float> RopeInvFreqFloat32(const v1::RopeSpec& rope) {
     case v1::RopeSpec::kLlama3:
       ScaleLlama3Float32(rope.llama3(), &inv_freq);
       break;
-  }
-  return inv_freq;
-}
-
-std::vector<WideFloat> RopeInvFreqExact(const v1::RopeSpec& rope) {
-  const WideFloat log_theta = Log(W(rope.rope_theta()));
-  std::vector<WideFloat> inv_freq;
-  inv_freq.reserve(static_cast<size_t>(rope.rotary_dim() / 2));
-  for (int64_t i = 0; i < rope.rotary_dim() / 2; ++i) {
-    inv_freq.push_back(Exp(-(W(2 * i) * log_theta) / W(rope.rotary_dim())));
-  }
-  switch (rope.scaling_case()) {
-    case v1::RopeSpec::SCALING_NOT_SET:
+    case v1::RopeSpec::kNtk:
+      if (rope.ntk().has_factor()) {
+        DivideFloat32(Pow(rope.ntk().factor(), 2 / static_cast<double>(rope.rotary_dim())),
+                      &inv_freq);
+      }
       break;
-    case v1::RopeSpec::kLinear:
-      for (WideFloat& frequency : inv_freq) frequency = frequency / W(rope.linear().factor());
+    case v1::RopeSpec::kLongrope:
+      for (size_t i = 0; i < powers.size(); ++i) {
+        const double factor = LongRopeFactors(rope.longrope())[static_cast<int>(i)];
+        inv_freq[i] = 1.0f / (F(factor) * powers[i]);
+      }
       break;
-    case v1::RopeSpec::kYarn:
-      ScaleYarnExact(rope, &inv_freq);
-      break;
-    case v1::RopeSpec::kLlama3:
-      ScaleLlama3Exact(rope.llama3(), &inv_freq);
+    case v1::RopeSpec::kProportional:
+      DivideFloat32(rope.proportional().factor(), &inv_freq);
+      std::fill(inv_freq.begin() + rope.proportional().rotating_pairs(), inv_freq.end(), 0.0f);
       break;
   }
   return inv_freq;

@@ -1,0 +1,134 @@
+// RoPEs whose frequencies depend on how long the sequences are: by a base that
+// grows (dynamic, ntk), or by one of two lists (longrope).
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "lib/base/status.h"
+#include "lib/families/checks.h"
+#include "lib/families/rope_frequencies.h"
+#include "lib/families/rope_scaling_checks.h"
+#include "lib/numeric/elementary.h"
+
+namespace posenc {
+namespace {
+
+// base' of a changed base must stay a float32 too; it is never below rope_theta.
+absl::Status CheckBase(absl::string_view field, const v1::RopeSpec& rope) {
+  const double base = RopeBase(rope);
+  if (base <= kMaxRopeNumber / 2) return absl::OkStatus();
+  return FieldError(field,
+                    absl::StrCat("raises rope_theta beyond the range of float32, to ", base));
+}
+
+// The exponent of a changed base is d / (d - 2).
+absl::Status CheckBaseExponent(const v1::RopeSpec& rope, absl::string_view rope_type) {
+  if (rope.rotary_dim() > 2) return absl::OkStatus();
+  return FieldError("rope.rotary_dim",
+                    absl::StrCat("must be at least 4 with ", rope_type, ", got 2"));
+}
+
+}  // namespace
+
+absl::Status CanonicalizeDynamic(v1::RopeSpec* rope) {
+  v1::DynamicScaling* dynamic = rope->mutable_dynamic();
+  RETURN_IF_ERROR(CheckBaseExponent(*rope, "dynamic"));
+  RETURN_IF_ERROR(CheckEnum("rope.dynamic.growth", v1::DynamicGrowth_IsValid(dynamic->growth()),
+                            dynamic->growth()));
+  if (dynamic->growth() == v1::DYNAMIC_GROWTH_UNSPECIFIED ||
+      (dynamic->growth() == v1::DYNAMIC_GROWTH_LINEAR_FLOAT64 &&
+       rope->arithmetic() == v1::ARITHMETIC_EXACT)) {
+    dynamic->set_growth(v1::DYNAMIC_GROWTH_LINEAR);
+  }
+  if (dynamic->growth() != v1::DYNAMIC_GROWTH_POWER_OF_TWO) {
+    RETURN_IF_ERROR(CheckNumber("rope.dynamic.factor", dynamic->has_factor(), dynamic->factor()));
+  } else if (dynamic->has_factor()) {
+    return FieldError(
+        "rope.dynamic.factor",
+        absl::StrCat("must be unset with power_of_two growth, got ", dynamic->factor()));
+  }
+  RETURN_IF_ERROR(CheckContext("rope.dynamic.max_position_embeddings",
+                               dynamic->has_max_position_embeddings(),
+                               dynamic->max_position_embeddings()));
+  if (!dynamic->has_sequence_length()) {
+    dynamic->set_sequence_length(dynamic->max_position_embeddings());
+  }
+  RETURN_IF_ERROR(CheckContext("rope.dynamic.sequence_length", true, dynamic->sequence_length()));
+  dynamic->set_sequence_length(
+      std::max(dynamic->sequence_length(), dynamic->max_position_embeddings()));
+  return CheckBase("rope.dynamic.sequence_length", *rope);
+}
+
+absl::Status CanonicalizeNtk(v1::RopeSpec* rope) {
+  const v1::NtkScaling& ntk = rope->ntk();
+  RETURN_IF_ERROR(CheckBaseExponent(*rope, "ntk"));
+  if (ntk.has_alpha() == ntk.has_factor()) {
+    return FieldError("rope.ntk", "needs either alpha or factor");
+  }
+  const absl::string_view field = ntk.has_alpha() ? "rope.ntk.alpha" : "rope.ntk.factor";
+  const double value = ntk.has_alpha() ? ntk.alpha() : ntk.factor();
+  if (!(value >= 1 && value <= kMaxRopeNumber)) {
+    return FieldError(
+        field, absl::StrCat("must be at least 1 and within the range of float32, got ", value));
+  }
+  return CheckBase(field, *rope);
+}
+
+namespace {
+
+absl::Status CheckFactors(absl::string_view field, const v1::RopeSpec& rope,
+                          const google::protobuf::RepeatedField<double>& list) {
+  RETURN_IF_ERROR(CheckList(field, rope, list));
+  for (int i = 0; i < list.size(); ++i) {
+    const std::string element = absl::StrCat(field, "[", i, "]");
+    RETURN_IF_ERROR(CheckNumber(element, true, list[i]));
+    RETURN_IF_ERROR(CheckAngles(element, rope.rope_theta(), list[i]));
+  }
+  return absl::OkStatus();
+}
+
+// Float64 in Python's order.
+absl::StatusOr<double> DefaultAttentionFactor(const v1::LongRopeScaling& longrope, bool is_long) {
+  if (is_long && longrope.has_long_mscale()) return longrope.long_mscale();
+  if (!is_long && longrope.has_short_mscale()) return longrope.short_mscale();
+  constexpr absl::string_view kField = "rope.longrope.factor";
+  if (!longrope.has_factor()) return FieldError(kField, "is required, or attention_factor");
+  RETURN_IF_ERROR(CheckNumber(kField, true, longrope.factor()));
+  if (longrope.factor() <= 1) return 1.0;
+  if (longrope.original_max_position_embeddings() == 1) {
+    return FieldError("rope.longrope.original_max_position_embeddings",
+                      "must be at least 2, whose logarithm the attention_factor needs, got 1");
+  }
+  const auto original = static_cast<double>(longrope.original_max_position_embeddings());
+  return std::sqrt(1 + Log(longrope.factor()) / Log(original));
+}
+
+}  // namespace
+
+absl::Status CanonicalizeLongRope(v1::RopeSpec* rope) {
+  v1::LongRopeScaling* longrope = rope->mutable_longrope();
+  RETURN_IF_ERROR(CheckFactors("rope.longrope.short_factor", *rope, longrope->short_factor()));
+  RETURN_IF_ERROR(CheckFactors("rope.longrope.long_factor", *rope, longrope->long_factor()));
+  RETURN_IF_ERROR(CheckContext("rope.longrope.original_max_position_embeddings",
+                               longrope->has_original_max_position_embeddings(),
+                               longrope->original_max_position_embeddings()));
+  const int64_t original = longrope->original_max_position_embeddings();
+  if (!longrope->has_sequence_length()) longrope->set_sequence_length(original);
+  RETURN_IF_ERROR(CheckContext("rope.longrope.sequence_length", true, longrope->sequence_length()));
+  const bool is_long = longrope->sequence_length() > original;
+  longrope->set_sequence_length(is_long ? original + 1 : original);
+  if (!longrope->has_attention_factor()) {
+    ASSIGN_OR_RETURN(const double attention_factor, DefaultAttentionFactor(*longrope, is_long));
+    longrope->set_attention_factor(attention_factor);
+  }
+  longrope->clear_factor();
+  longrope->clear_short_mscale();
+  longrope->clear_long_mscale();
+  return CheckNumber("rope.longrope.attention_factor", true, longrope->attention_factor());
+}
+
+}  // namespace posenc

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <sstream>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
 namespace posenc::server {
@@ -29,6 +31,8 @@ struct Raw {
   std::vector<std::string> listen = {kDefaultListen};
   double stall_timeout = 30;
   double drain_grace = 30;
+  std::string log_format = "text";
+  std::string log_level = "info";
 };
 
 CLI::Option* Twin(CLI::Option* option) {
@@ -39,7 +43,7 @@ CLI::Option* Twin(CLI::Option* option) {
 void AddBytes(CLI::App* app, const std::string& flag, uint64_t* value, uint64_t min, uint64_t max,
               const std::string& help) {
   Twin(app->add_option(flag, *value, help))
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false).description(""))
       ->check(CLI::Range(min, max))
       ->type_name("BYTES")
       ->capture_default_str();
@@ -53,20 +57,36 @@ void AddCount(CLI::App* app, const std::string& flag, uint64_t* value, uint64_t 
       ->capture_default_str();
 }
 
+// CLI::Range lets NaN through.
+std::string CheckSeconds(const std::string& text) {
+  double seconds = 0;
+  if (absl::SimpleAtod(text, &seconds) && seconds >= 0 && seconds <= kMaxSeconds) return "";
+  return absl::StrCat("must be a number of seconds in [0, ", kMaxSeconds, "], got ", text);
+}
+
 void AddSeconds(CLI::App* app, const std::string& flag, double* value, const std::string& help) {
   Twin(app->add_option(flag, *value, help))
-      ->check(CLI::Range(0.0, kMaxSeconds))
+      ->check(CheckSeconds)
       ->type_name("SECONDS")
       ->capture_default_str();
 }
 
-template <typename Enum>
-void AddChoice(CLI::App* app, const std::string& flag, Enum* value,
-               const std::map<std::string, Enum>& choices, const std::string& standard,
-               const std::string& help) {
+void AddChoice(CLI::App* app, const std::string& flag, std::string* value,
+               const std::vector<std::string>& choices, const std::string& help) {
   Twin(app->add_option(flag, *value, help))
-      ->transform(CLI::CheckedTransformer(choices))
-      ->default_str(standard);
+      ->check(CLI::IsMember(choices))
+      ->type_name("")
+      ->capture_default_str();
+}
+
+LogFormat LogFormatOf(absl::string_view name) {
+  return name == "json" ? LogFormat::kJson : LogFormat::kText;
+}
+
+LogLevel LogLevelOf(absl::string_view name) {
+  if (name == "debug") return LogLevel::kDebug;
+  if (name == "info") return LogLevel::kInfo;
+  return name == "warning" ? LogLevel::kWarning : LogLevel::kError;
 }
 
 void AddLimits(CLI::App* app, ServerOptions* options) {
@@ -104,14 +124,9 @@ void AddAll(CLI::App* app, Options* options, Raw* raw) {
              "How long running calls may go on after SIGTERM or SIGINT");
   Twin(app->add_option("--reflection", options->server.reflection, "Answer gRPC server reflection"))
       ->capture_default_str();
-  AddChoice(app, "--log-format", &options->log_format,
-            {{"text", LogFormat::kText}, {"json", LogFormat::kJson}}, "text", "Lines on stderr");
-  AddChoice(app, "--log-level", &options->log_level,
-            {{"debug", LogLevel::kDebug},
-             {"info", LogLevel::kInfo},
-             {"warning", LogLevel::kWarning},
-             {"error", LogLevel::kError}},
-            "info", "Least level to log");
+  AddChoice(app, "--log-format", &raw->log_format, {"text", "json"}, "Lines on standard error");
+  AddChoice(app, "--log-level", &raw->log_level, {"debug", "info", "warning", "error"},
+            "Least level to log");
 }
 
 std::chrono::nanoseconds Seconds(double seconds) {
@@ -126,7 +141,8 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   options.server.reflection = true;
   Raw raw;
   CLI::App app("Serves positional encodings over gRPC.", "posenc-server");
-  app.footer("Every flag can also be set as POSENC_..., such as POSENC_MAX_QUEUE.");
+  app.footer(
+      "BYTES may end in KiB, MiB, GiB ... A flag beats its POSENC_... environment variable.");
   AddAll(&app, &options, &raw);
   try {
     app.parse(argc, argv);
@@ -138,6 +154,8 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   options.server.listen = raw.listen;
   options.server.stall_timeout = Seconds(raw.stall_timeout);
   options.drain_grace = Seconds(raw.drain_grace);
+  options.log_format = LogFormatOf(raw.log_format);
+  options.log_level = LogLevelOf(raw.log_level);
   return {options, 0, ""};
 }
 

@@ -26,7 +26,10 @@ namespace posenc::server {
 
 struct ServerOptions {
   std::vector<std::string> listen;  // none: reached in-process only
-  EngineOptions engine;             // page_bytes is the size of a chunk
+  // page_bytes is the size of a chunk. A header echoes the position ids, so their
+  // number bounds it: 10 bytes each, below the 4 MiB that a client takes.
+  EngineOptions engine = {.max_table_bytes = uint64_t{16} << 30,
+                          .max_position_ids = uint64_t{1} << 18};
   uint64_t max_request_bytes = uint64_t{4} << 20;
   uint64_t max_queue = 128;
   uint64_t max_concurrent_streams = 128;

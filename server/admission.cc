@@ -31,6 +31,7 @@ void Admission::Leave(CallKind kind) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     --(kind == CallKind::kStream ? streams_ : unaries_);
+    last_leave_ = std::chrono::steady_clock::now();
   }
   changed_.notify_all();
 }
@@ -53,6 +54,11 @@ void Admission::HurryUp() {
     hurry_ = true;
   }
   changed_.notify_all();
+}
+
+std::chrono::steady_clock::time_point Admission::last_leave() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return last_leave_;
 }
 
 uint64_t Admission::active_streams() const {

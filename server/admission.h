@@ -37,6 +37,9 @@ class Admission {
   // Ends every WaitUntilEmpty, now and later.
   void HurryUp();
 
+  // When somebody last left; min() when nobody has yet.
+  std::chrono::steady_clock::time_point last_leave() const;
+
   uint64_t active_streams() const;
 
  private:
@@ -49,6 +52,7 @@ class Admission {
   size_t unaries_ = 0;
   bool closed_ = false;
   bool hurry_ = false;
+  std::chrono::steady_clock::time_point last_leave_ = std::chrono::steady_clock::time_point::min();
 };
 
 }  // namespace posenc::server

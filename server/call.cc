@@ -57,6 +57,7 @@ Call::Call(grpc::CallbackServerContext* context, absl::string_view method)
     : context_(context),
       method_(method),
       request_id_(RequestId(*context)),
+      peer_(context->peer()),
       begin_(std::chrono::steady_clock::now()) {
   context_->AddTrailingMetadata(kRequestIdKey, request_id_);
 }
@@ -72,7 +73,7 @@ void Call::Log(uint64_t bytes_sent) const {
               {{"method", method_},
                {"code", CodeName(status_)},
                {"request_id", request_id_},
-               {"peer", context_->peer()},
+               {"peer", peer_},
                {"bytes", static_cast<int64_t>(bytes_sent)},
                {"micros", std::chrono::duration_cast<std::chrono::microseconds>(took).count()}});
 }

@@ -37,6 +37,7 @@ class Call {
   grpc::CallbackServerContext* const context_;
   const absl::string_view method_;
   const std::string request_id_;
+  const std::string peer_;  // unknown to gRPC once the connection is lost
   const std::chrono::steady_clock::time_point begin_;
   grpc::Status status_;
 };

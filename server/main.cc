@@ -6,9 +6,13 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <chrono>
+#include <cstdlib>
+#include <future>
 #include <iostream>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "grpc/grpc.h"
@@ -37,7 +41,7 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// In every thread to come: only WaitForSignal sees them. A closed pipe is an
+// In every thread to come: they are only taken by sigwait. A closed pipe is an
 // error of the write, not the end of the process.
 sigset_t BlockSignals() {
   signal(SIGPIPE, SIG_IGN);
@@ -49,25 +53,44 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-std::string WaitForSignal(const sigset_t& signals) {
-  int number = 0;
-  sigwait(&signals, &number);
-  return number == SIGINT ? "SIGINT" : "SIGTERM";
-}
+std::string NameOf(int signal_number) { return signal_number == SIGINT ? "SIGINT" : "SIGTERM"; }
 
-void DrainUntilSecondSignal(const sigset_t& signals, std::chrono::nanoseconds grace,
-                            Server* server) {
-  std::thread second([&] {
-    WaitForSignal(signals);
+// Drains until all is done, or a second signal, or the grace has passed. A peer
+// that takes nothing can keep gRPC from closing its connection (the write under
+// way must end first), so in the last two cases we do not wait for gRPC: true
+// when it is done, false when the process should just leave.
+bool Drain(const sigset_t& signals, std::chrono::nanoseconds grace, Server* server) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kLastWords{1};
+  constexpr timespec kPoll = {.tv_sec = 0, .tv_nsec = 20'000'000};
+
+  std::packaged_task<void()> drain([&] { server->Drain(grace); });
+  const std::future<void> drained = drain.get_future();
+  std::thread drainer(std::move(drain));
+  const auto is_done = [&] {
+    return drained.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  };
+  bool hurried = false;
+  auto end = Clock::now() + grace + kLastWords;
+  while (!is_done() && Clock::now() < end) {
+    if (sigtimedwait(&signals, nullptr, &kPoll) < 0 || hurried) continue;
     server->HurryUp();
-  });
-  server->Drain(grace);
-  pthread_kill(second.native_handle(), SIGTERM);  // no second signal came: end the wait
-  second.join();
+    hurried = true;
+    end = Clock::now() + kLastWords;
+  }
+  if (!is_done()) {
+    drainer.detach();
+    return false;
+  }
+  drainer.join();
+  return true;
 }
 
 int Run(int argc, const char* const* argv) {
   const sigset_t signals = BlockSignals();
+  // Kept to the end: the last grpc_shutdown can wait 10 s for a poller (gRPC 1.51).
+  // After BlockSignals, since it starts threads.
+  grpc_init();
   const ParsedOptions parsed = ParseOptions(argc, argv);
   if (!parsed.options.has_value()) {
     (parsed.exit_code == 0 ? std::cout : std::cerr) << parsed.text;
@@ -84,10 +107,15 @@ int Run(int argc, const char* const* argv) {
     std::cout << "listening on " << address << "\n";
   }
   std::cout.flush();
-  const std::string signal = WaitForSignal(signals);
-  Log(LogLevel::kInfo, "draining", {{"signal", signal}});
-  DrainUntilSecondSignal(signals, parsed.options->drain_grace, server->get());
-  Log(LogLevel::kInfo, "stopped");
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  Log(LogLevel::kInfo, "draining", {{"signal", NameOf(signal_number)}});
+  const bool drained = Drain(signals, parsed.options->drain_grace, server->get());
+  Log(LogLevel::kInfo, drained ? "stopped" : "stopped with connections open");
+  if (!drained) {
+    StopLogging();
+    std::_Exit(0);  // the kernel closes what gRPC could not
+  }
   server->reset();
   StopLogging();
   return 0;
@@ -99,8 +127,6 @@ int Run(int argc, const char* const* argv) {
 int main(int argc, char** argv) {
   // Debian's Abseil aborts the process on a lock order it dislikes, gRPC's included.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  // Kept to the end: the last grpc_shutdown can wait 10 s for a poller (gRPC 1.51).
-  grpc_init();
   posenc::server::KeepMemoryLow();
   posenc::server::RaiseFileLimit();
   return posenc::server::Run(argc, argv);

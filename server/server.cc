@@ -34,7 +34,7 @@ constexpr int kMinPingIntervalMillis = 10'000;
 // The last bytes of a stream that ended may still be on their way to its reader,
 // and closing a socket can destroy them. gRPC's own shutdown waits for readers,
 // but a connection that nobody polls would hold it up.
-constexpr std::chrono::milliseconds kGoodbye{1000};
+constexpr std::chrono::milliseconds kGoodbye{1000};  // after the last call
 
 int ClampToInt(uint64_t value) {
   return static_cast<int>(std::min<uint64_t>(value, std::numeric_limits<int>::max()));
@@ -124,9 +124,14 @@ void Server::Drain(std::chrono::nanoseconds grace) {
   admission_.Close();
   const bool empty = admission_.WaitUntilEmpty(deadline);
   health_.EndWatches();
-  const auto rest = std::min<std::chrono::nanoseconds>(deadline - Clock::now(), kGoodbye);
   grpc_server_->Shutdown(std::chrono::system_clock::now() +
-                         (empty ? rest : std::chrono::nanoseconds::zero()));
+                         (empty ? TimeForGoodbyes(deadline) : Clock::duration::zero()));
+}
+
+std::chrono::nanoseconds Server::TimeForGoodbyes(Clock::time_point deadline) const {
+  const auto last = admission_.last_leave();
+  if (last == Clock::time_point::min()) return Clock::duration::zero();
+  return std::min(deadline, last + kGoodbye) - Clock::now();
 }
 
 void Server::HurryUp() { admission_.HurryUp(); }

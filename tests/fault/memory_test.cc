@@ -1,0 +1,87 @@
+// A stream costs the server about a chunk, whatever its table's size and however
+// slow its reader.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fault/server_process.h"
+#include "tests/service/test_server.h"
+
+namespace posenc::testing {
+namespace {
+
+using ::testing::SizeIs;
+using v1::PositionalEncodingService;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kCacheMiB = 32;
+constexpr uint64_t kAllowedBytes = (kCacheMiB + 64) * kMiB;
+
+// A table of `mib` MiB that no other number shares a page with.
+v1::GetTableRequest Table(uint64_t mib, int number) {
+  v1::GetTableRequest request = TableOf(mib * kMiB);
+  request.mutable_spec()->mutable_alibi()->set_alibi_bias_max(1.0 + number);
+  return request;
+}
+
+struct Stalled {
+  Stalled(const std::string& address, int number)
+      : stub(PositionalEncodingService::NewStub(Connect(address))),
+        reader(stub->GetTable(&context, Table(64, number))) {
+    EXPECT_TRUE(reader->Read(&message));
+  }
+  ~Stalled() { context.TryCancel(); }
+
+  std::unique_ptr<PositionalEncodingService::Stub> stub;
+  grpc::ClientContext context;
+  v1::GetTableResponse message;
+  std::unique_ptr<grpc::ClientReader<v1::GetTableResponse>> reader;
+};
+
+// Reads `request` to its end; returns the most memory the server had meanwhile.
+uint64_t PeakWhileReading(const ServerProcess& server, const std::string& address,
+                          const v1::GetTableRequest& request, uint64_t* bytes) {
+  const auto stub = PositionalEncodingService::NewStub(Connect(address));
+  grpc::ClientContext context;
+  const auto reader = stub->GetTable(&context, request);
+  v1::GetTableResponse message;
+  uint64_t peak = 0;
+  *bytes = 0;
+  while (reader->Read(&message)) {
+    *bytes += message.data().size();
+    if (*bytes % (64 * kMiB) == 0) peak = std::max(peak, server.ResidentBytes());
+  }
+  EXPECT_TRUE(reader->Finish().ok());
+  return peak;
+}
+
+TEST(MemoryTest, StalledReadersAndAFourGibTableGrowTheServerByLessThan64MiBBeyondItsCache) {
+  ServerProcess server({"--listen=127.0.0.1:0", "--stall-timeout=0",
+                        "--page-cache-bytes=" + std::to_string(kCacheMiB) + "MiB"});
+  const std::vector<std::string> addresses = server.WaitForAddresses();
+  ASSERT_THAT(addresses, SizeIs(1));
+  ASSERT_TRUE(
+      Read(*PositionalEncodingService::NewStub(Connect(addresses[0])), Table(1, 99)).status.ok());
+  const uint64_t before = server.ResidentBytes();
+  ASSERT_GT(before, 0u);
+
+  std::vector<std::unique_ptr<Stalled>> stalled;
+  for (int i = 0; i < 32; ++i) stalled.push_back(std::make_unique<Stalled>(addresses[0], i));
+  uint64_t bytes = 0;
+  const uint64_t peak = PeakWhileReading(server, addresses[0], Table(4096, 50), &bytes);
+  EXPECT_EQ(bytes, 4096 * kMiB);
+  EXPECT_LT(peak - std::min(peak, before), kAllowedBytes);
+  RecordProperty("grown_mib", static_cast<int>((peak - std::min(peak, before)) / kMiB));
+
+  stalled.clear();
+  EXPECT_TRUE(
+      Read(*PositionalEncodingService::NewStub(Connect(addresses[0])), Table(64, 7)).status.ok());
+  EXPECT_LT(server.ResidentBytes(), before + kAllowedBytes);
+}
+
+}  // namespace
+}  // namespace posenc::testing

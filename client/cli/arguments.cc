@@ -123,10 +123,11 @@ std::variant<Arguments, ExitCode> ParseArguments(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("posenc: the positional encodings of transformers, exactly");
   app.set_version_flag("--version", "posenc " POSENC_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is noticed below: here it would hide a misspelt one
   const Subcommands commands = AddSubcommands(&app, &arguments);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError& error) {
     // Prints help to stdout, errors to stderr; its own codes are not ours.
     return app.exit(error) == 0 ? kDone : kUsage;

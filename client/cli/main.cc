@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   // Debian's Abseil aborts the process where it suspects a lock-order cycle in gRPC.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);  // errors are reported here, once
-  std::signal(SIGPIPE, SIG_IGN);                      // a closed stdout is a file error
+  std::signal(SIGPIPE, SIG_IGN);                      // a closed stdout is a file error,
+  std::signal(SIGXFSZ, SIG_IGN);                      // and so is a file that may not grow
   posenc::cli::RemoveOutputOnSignals();
   return posenc::cli::Main(argc, argv);
 }

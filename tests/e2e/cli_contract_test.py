@@ -1,0 +1,319 @@
+"""Section 6 of the design, line by line: what scripts depend on.
+
+Flags, names, JSON, exit codes, with and without a server. Files: cli_files_test.py.
+"""
+import json
+import os
+import pathlib
+import socket
+import struct
+import unittest
+
+import programs
+from programs import (ALIBI, DONE, FAMILIES, FILE, LLAMA, REFUSED, ROPE, SINUSOIDAL, T5,
+                      UNREACHABLE, USAGE, run, server, summary, table_bytes)
+
+
+def describe(*arguments, **options):
+    result = run("describe", *arguments, **options)
+    assert result.returncode == DONE, result.stderr.decode()
+    return json.loads(result.stdout)
+
+
+class ExitCodes(unittest.TestCase):
+
+    def expect(self, code, words, *arguments, **options):
+        result = run(*arguments, **options)
+        error = result.stderr.decode()
+        self.assertEqual(result.returncode, code, (arguments, error))
+        self.assertIn(words, error, arguments)
+
+    def test_done(self):
+        for arguments in (("describe", *ROPE), ("resolve", LLAMA), ("info",),
+                          ("table", *ROPE, "-o", "-"), ("--help",), ("table", "--help"),
+                          ("--version",)):
+            self.expect(DONE, "", *arguments)
+
+    def test_refused_input_names_the_field_the_rule_and_the_value(self):
+        table = ("table", "-o", "-")
+        for words, spec in (
+                ("rope.rotary_dim: must be even, got 65", '{"rope": {"rotary_dim": 65}}'),
+                ("alibi.num_heads", '{"alibi": {}}'),
+                ("spec: one family is required", "{}"),
+                ("head_dims", '{"rope": {"head_dims": 64}}'),
+                ("spec: ", '{"rope": '),
+                ("rope_theta", '{"rope": {"head_dim": 64, "rope_theta": "NaN"}}'),
+        ):
+            self.expect(REFUSED, words, *table, "--spec", spec, "--positions", "0:1")
+        self.expect(REFUSED, "position_range.end", *table, "--spec", '{"rope": {"head_dim": 64}}',
+                    "--positions", "9:5")
+        self.expect(REFUSED, "selection", *table, "--spec", '{"rope": {"head_dim": 64}}')
+        self.expect(REFUSED, "layout", *table, *ROPE, "--layout", "slopes")
+        self.expect(REFUSED, "dtype", *table, *ROPE, "--dtype", "i32")
+
+    def test_refused_configs(self):
+        for words, config in (("", b"not json"), ("model_type", b"{}"),
+                              ("no-such-model", b'{"model_type": "no-such-model"}'),
+                              ("", b"{" * 100000), ("", b"")):
+            with programs.folder() as folder:
+                path = folder / "config.json"
+                path.write_bytes(config)
+                self.expect(REFUSED, words, "resolve", str(path))
+                self.expect(REFUSED, words, "table", "--config", str(path), "-o", "-")
+
+    def test_wrong_usage(self):
+        table = ("table", "-o", "-")
+        for words, arguments in (
+                ("subcommand is required", ()),
+                ("no-such-command", ("no-such-command",)),
+                ("--no-such-flag", ("info", "--no-such-flag")),
+                ("--spec or --config", table),
+                ("excludes", (*table, *ROPE, "--config", LLAMA)),
+                ("required", ("table", *ROPE)),
+                (".safetensors or .npy", ("table", *ROPE, "-o", "table.bin")),
+                ("--positions: must be B:E", (*table, "--config", LLAMA, "--positions", "5")),
+                ("--positions: must be B:E", (*table, "--config", LLAMA, "--positions", "1:2:3")),
+                ("--positions: must be B:E", (*table, "--config", LLAMA, "--positions", "0:1e3")),
+                ("--positions: must be B:E",
+                 (*table, "--config", LLAMA, "--positions", "0:9223372036854775808")),
+                ("--position-ids", (*table, "--config", LLAMA, "--position-ids", "1,,2")),
+                ("excludes", (*table, *ROPE, "--position-ids", "1")),
+                ("excludes", (*table, *ALIBI, "--positions", "0:1")),
+                ("requires", (*table, "--config", LLAMA, "--query-length", "4")),
+                ("requires", (*table, "--config", LLAMA, "--key-length", "4")),
+                ("requires", (*table, "--config", LLAMA, "--query-offset", "4")),
+                ("query-length", (*table, *T5[:2], "--query-length", "x", "--key-length", "4")),
+                ("requires", (*table, *ROPE, "--tower", "text")),
+                ("requires", (*table, *ROPE, "--arithmetic", "exact")),
+                ("--arithmetic", (*table, "--config", LLAMA, "--arithmetic", "fast")),
+                ("--dtype", (*table, *ROPE, "--dtype", "f8")),
+                ("--layout", (*table, *ROPE, "--layout", "cosine")),
+                ("--server is required", ("health",)),
+                ("required", ("resolve",)),
+                ("show-rows", (*table, *ROPE, "--show-rows", "-1")),
+        ):
+            self.expect(USAGE, words, *arguments)
+
+    def test_reserved_commands_and_flags_are_not_taken(self):
+        for arguments in (("diff",), ("lock",), ("plan",), ("compare",), ("precompute",),
+                          ("verify",), ("info", "--timeout", "1"), ("info", "--tls-ca", "x"),
+                          ("info", "--token-file", "x")):
+            self.expect(USAGE, "", *arguments)
+
+    def test_a_server_that_is_not_there(self):
+        with socket.socket() as unused:  # bound, so nobody else takes it; not listening
+            unused.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{unused.getsockname()[1]}"
+            for arguments in (("health",), ("info",), ("describe", *ROPE), ("resolve", LLAMA),
+                              ("table", *ROPE, "-o", "-")):
+                self.expect(UNREACHABLE, address, *arguments, "--server", address)
+        self.expect(UNREACHABLE, "unix:/nonexistent/socket", "health", "--server",
+                    "unix:/nonexistent/socket")
+
+    def test_a_server_that_is_full(self):
+        with server("--max-concurrent-streams", "0") as (tcp, _):
+            self.expect(UNREACHABLE, "attempts", "table", *ROPE, "-o", "-", "--server", tcp)
+
+    def test_a_table_that_the_server_does_not_allow(self):
+        with server("--max-table-bytes", "1000") as (tcp, _):
+            self.expect(REFUSED, "max_table_bytes", "table", *ROPE, "-o", "-", "--server", tcp)
+
+    def test_files_that_cannot_be_read(self):
+        with programs.folder() as folder:
+            for path in (folder, folder / "config.json", "/dev/zero"):
+                self.expect(FILE, str(path), "resolve", str(path))
+                self.expect(FILE, str(path), "describe", "--config", str(path))
+                self.expect(FILE, str(path), "describe", "--spec", str(path))
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            for arguments in (("info",), ("resolve", LLAMA), ("table", *ROPE, "-o", "-")):
+                self.expect(FILE, "stdout: No space left", *arguments, stdout=full)
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, "wb") as broken:
+            self.expect(FILE, "stdout: Broken pipe", "table", *ROPE, "-o", "-", stdout=broken)
+
+
+class Sources(unittest.TestCase):
+
+    def test_a_model_is_a_folder_a_file_or_stdin(self):
+        expected = run("resolve", LLAMA).stdout
+        config = pathlib.Path(LLAMA).read_bytes()
+        with programs.folder() as folder:
+            (folder / "config.json").write_bytes(config)
+            self.assertEqual(run("resolve", str(folder)).stdout, expected)
+        with open(LLAMA, "rb") as stdin:
+            self.assertEqual(run("resolve", "-", stdin=stdin).stdout, expected)
+        with open(LLAMA, "rb") as stdin:
+            self.assertEqual(
+                run("table", "--config", "-", "-o", "-", "--positions", "0:9", stdin=stdin).stdout,
+                table_bytes("--config", LLAMA, "--positions", "0:9"))
+
+    def test_a_spec_is_json_or_a_file_of_it(self):
+        with programs.folder() as folder:
+            path = folder / "spec"
+            path.write_text(ROPE[1])
+            self.assertEqual(table_bytes("--spec", str(path), "--positions", "0:1000"),
+                             table_bytes(*ROPE))
+
+    def test_a_spec_takes_both_spellings_of_a_field(self):
+        self.assertEqual(
+            table_bytes("--spec", '{"rope": {"headDim": "128"}}', "--positions", "0:1000"),
+            table_bytes(*ROPE))
+
+    def test_the_canonical_spec_of_a_description_is_a_spec(self):
+        for arguments in FAMILIES.values():
+            header = describe(*arguments)["header"]
+            again = describe("--spec", json.dumps(header["spec"]), *arguments[2:])["header"]
+            self.assertEqual(again["table_id"], header["table_id"])
+
+    def test_a_models_table_has_its_rows_and_its_dtype(self):
+        for dtype in ((), ("--dtype", "auto")):
+            header = describe("--config", LLAMA, *dtype)["header"]
+            self.assertEqual(header["tensors"][0]["shape"], ["131072", "128"])
+            self.assertEqual(header["format"]["dtype"], "DTYPE_BF16")
+
+    def test_flags_of_a_model_reach_the_server(self):
+        exact = describe("--config", LLAMA, "--arithmetic", "exact")["header"]
+        self.assertEqual(exact["spec"]["rope"]["arithmetic"], "ARITHMETIC_EXACT")
+        override = describe("--config", LLAMA, "--hf-overrides", '{"rope_theta": 1000.0}')["header"]
+        self.assertEqual(override["spec"]["rope"]["rope_theta"], 1000)
+        result = run("describe", "--config", LLAMA, "--tower", "no-such-tower")
+        self.assertEqual(result.returncode, REFUSED)
+        self.assertIn("no-such-tower", result.stderr.decode())
+
+
+class Selections(unittest.TestCase):
+
+    def test_ids_are_rows_of_the_range(self):
+        rows = table_bytes(*ROPE)
+        width = 128 * 4
+        ids = table_bytes(*ROPE[:2], "--position-ids", "7,0,999")
+        self.assertEqual(ids, b"".join(rows[i * width:(i + 1) * width] for i in (7, 0, 999)))
+
+    def test_an_empty_range_is_a_table_of_no_rows(self):
+        result = run("table", *ROPE[:2], "--positions", "5:5", "-o", "-")
+        self.assertEqual((result.returncode, result.stdout), (DONE, b""))
+
+    def test_a_query_offset_moves_the_grid(self):
+        # Two queries of a decoder at positions 3 and 4 are the last rows of five.
+        for family in (ALIBI[:2], T5[:2]):
+            whole = table_bytes(*family, "--query-length", "5", "--key-length", "5")
+            last = table_bytes(*family, "--query-length", "2", "--key-length", "5",
+                               "--query-offset", "3")
+            heads = len(whole) // 100
+            expected = b"".join(whole[h * 100 + 60:(h + 1) * 100] for h in range(heads))
+            self.assertEqual(last, expected)
+
+
+class Formats(unittest.TestCase):
+
+    def test_a_dtype_has_many_names(self):
+        for names in (("f32", "float32", "F32", "torch.float32"), ("f64", "float64", "torch.double"),
+                      ("f16", "half", "torch.float16"), ("bf16", "torch.bfloat16", "BFLOAT16")):
+            ids = {describe(*ROPE, "--dtype", name)["header"]["table_id"] for name in names}
+            self.assertEqual(len(ids), 1, names)
+
+    def test_layouts_give_the_tensors_of_the_contract(self):
+        rope, alibi, t5, sinusoidal = ROPE, ALIBI, T5, SINUSOIDAL
+        for arguments, layout, tensors in (
+                (rope, "cos_sin", {"cos_sin_cache": [1000, 128]}),
+                (rope, "cos_and_sin_half", {"cos_cache": [1000, 64], "sin_cache": [1000, 64]}),
+                (rope, "cos_and_sin_full", {"cos": [1000, 128], "sin": [1000, 128]}),
+                (rope, "pairs", {"freqs_cis": [1000, 64, 2]}),
+                (rope[:2], "inv_freq", {"inv_freq": [64]}),
+                (sinusoidal, "table", {"positional_encoding": [3, 64]}),
+                (alibi[:2], "slopes", {"alibi_slopes": [12]}),
+                (alibi, "bias", {"attention_bias": [12, 50, 70]}),
+                (alibi, "bias_vector", {"attention_bias_vector": [12, 119]}),
+                (t5, "buckets", {"relative_position_bucket": [50, 70]}),
+                (t5, "bucket_vector", {"relative_position_bucket_vector": [119]}),
+        ):
+            header = describe(*arguments, "--layout", layout)["header"]
+            shapes = {t["name"]: [int(n) for n in t["shape"]] for t in header["tensors"]}
+            self.assertEqual(shapes, tensors, layout)
+
+
+class Json(unittest.TestCase):
+
+    def test_fields_keep_their_proto_names_and_long_integers_are_strings(self):
+        description = describe(*ROPE)
+        self.assertIn("inv_freq", description)
+        self.assertEqual(description["header"]["total_bytes"], "512000")
+        self.assertEqual(description["header"]["spec"]["rope"]["head_dim"], "128")
+
+    def test_floats_read_back_bit_for_bit(self):
+        for spec in (ROPE[1], '{"rope": {"head_dim": 96, "rope_theta": 1234567.8, "arithmetic": 2}}'):
+            described = describe("--spec", spec)["inv_freq"]
+            bits = table_bytes("--spec", spec, "--layout", "inv_freq", "--dtype", "f64")
+            self.assertEqual(struct.pack(f"<{len(described)}d", *described), bits)
+        slopes = describe(*ALIBI[:2])["slopes"]
+        bits = table_bytes(*ALIBI[:2], "--layout", "slopes", "--dtype", "f64")
+        self.assertEqual(struct.pack(f"<{len(slopes)}d", *slopes), bits)
+
+    def test_a_description_needs_no_selection(self):
+        description = describe(*ROPE[:2])
+        self.assertEqual(len(description["inv_freq"]), 64)
+        self.assertEqual(description["header"]["tensors"], [])
+
+    def test_a_resolved_config_names_its_encodings(self):
+        resolved = json.loads(run("resolve", LLAMA).stdout)
+        self.assertEqual(resolved["model_type"], "llama")
+        (encoding,) = resolved["encodings"]
+        self.assertEqual(encoding["kind"], "rope")
+        self.assertEqual(encoding["max_position_embeddings"], "131072")
+        self.assertEqual(encoding["spec"]["rope"]["llama3"]["factor"], 8)
+
+
+class WithAServer(unittest.TestCase):
+
+    @classmethod
+    def setUpClass(cls):
+        cls.context = server()
+        cls.addresses = cls.context.__enter__()
+        cls.addClassCleanup(cls.context.__exit__, None, None, None)
+
+    def test_answers_are_the_embedded_librarys(self):
+        for address in self.addresses:
+            flag = ("--server", address)
+            for arguments in FAMILIES.values():
+                self.assertEqual(table_bytes(*arguments, *flag), table_bytes(*arguments))
+                self.assertEqual(describe(*arguments, *flag), describe(*arguments))
+            self.assertEqual(run("resolve", LLAMA, *flag).stdout, run("resolve", LLAMA).stdout)
+
+    def test_refusals_are_the_embedded_librarys(self):
+        for arguments in (("--spec", "{}"), ("--spec", '{"rope": {"head_dim": 7}}'),
+                          (*ROPE, "--layout", "slopes")):
+            embedded = run("describe", *arguments)
+            served = run("describe", *arguments, "--server", self.addresses[0])
+            self.assertEqual((served.returncode, served.stderr),
+                             (embedded.returncode, embedded.stderr))
+
+    def test_health_says_serving(self):
+        for address in self.addresses:
+            result = run("health", "--server", address)
+            self.assertEqual((result.returncode, result.stdout), (DONE, b"serving\n"))
+
+    def test_info_has_the_servers_limits(self):
+        info = json.loads(run("info", "--server", self.addresses[0]).stdout)
+        self.assertEqual(info["limits"]["max_concurrent_streams"], "128")
+        self.assertEqual(json.loads(run("info").stdout)["limits"]["max_concurrent_streams"], "0")
+
+    def test_the_flag_beats_the_environment(self):
+        variable = {"POSENC_SERVER": "unix:/nonexistent/socket"}
+        self.assertEqual(run("info", env=variable).returncode, UNREACHABLE)
+        self.assertEqual(
+            run("health", "--server", self.addresses[0], env=variable).returncode, DONE)
+        self.assertEqual(run("health", env={"POSENC_SERVER": self.addresses[0]}).returncode, DONE)
+        self.assertEqual(run("info", env={"POSENC_SERVER": ""}).returncode, DONE, "is unset")
+
+    def test_the_summary_is_the_same_with_and_without(self):
+        embedded = summary(run("table", *ROPE, "-o", "-").stderr)
+        served = summary(run("table", *ROPE, "-o", "-", "--server", self.addresses[0]).stderr)
+        self.assertEqual(served, embedded)
+        self.assertRegex(embedded["content_hash"], "^[0-9a-f]{32}$")
+
+
+if __name__ == "__main__":
+    unittest.main()

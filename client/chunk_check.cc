@@ -23,6 +23,8 @@ uint64_t ElementBytes(v1::DType dtype) {
     case v1::DTYPE_F16:
     case v1::DTYPE_BF16:
       return 2;
+    case v1::DTYPE_BOOL:
+      return 1;
     default:
       return 0;
   }

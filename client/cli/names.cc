@@ -36,6 +36,7 @@ constexpr std::array kDTypeNames = std::to_array<DTypeName>({
     {"i32", v1::DTYPE_I32},
     {"int32", v1::DTYPE_I32},
     {"int", v1::DTYPE_I32},
+    {"bool", v1::DTYPE_BOOL},
 });
 
 }  // namespace
@@ -47,7 +48,8 @@ absl::StatusOr<v1::DType> ParseDType(absl::string_view name) {
   for (const DTypeName& known : kDTypeNames) {
     if (known.name == plain) return known.dtype;
   }
-  return UsageError(absl::StrCat("--dtype: must be f32, f64, f16, bf16, i32 or auto, got ", name));
+  return UsageError(
+      absl::StrCat("--dtype: must be f32, f64, f16, bf16, i32, bool or auto, got ", name));
 }
 
 absl::StatusOr<v1::Layout> ParseLayout(absl::string_view name) {
@@ -82,6 +84,8 @@ absl::string_view SafetensorsName(v1::DType dtype) {
       return "BF16";
     case v1::DTYPE_I32:
       return "I32";
+    case v1::DTYPE_BOOL:
+      return "BOOL";
     default:
       return "";
   }

@@ -23,6 +23,8 @@ absl::string_view NumpyName(v1::DType dtype) {
       return "<f2";
     case v1::DTYPE_I32:
       return "<i4";
+    case v1::DTYPE_BOOL:
+      return "|b1";
     default:
       return "";
   }

@@ -40,6 +40,8 @@ std::string ValueText(v1::DType dtype, const std::byte* at) {
       return absl::StrFormat("%.6g", Bf16ToFloat(Load<uint16_t>(at)));
     case v1::DTYPE_I32:
       return absl::StrCat(Load<int32_t>(at));
+    case v1::DTYPE_BOOL:
+      return absl::StrCat(Load<uint8_t>(at));
     default:
       return absl::StrFormat("%.6g", Load<float>(at));
   }

@@ -7,6 +7,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "lib/base/status.h"
+#include "lib/families/store.h"
 
 namespace posenc::testing {
 namespace {
@@ -16,10 +17,6 @@ Message Parse(const std::string& text) {
   Message message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
   return message;
-}
-
-int64_t DTypeWidth(v1::DType dtype) {
-  return dtype == v1::DTYPE_F64 ? 8 : dtype == v1::DTYPE_F16 || dtype == v1::DTYPE_BF16 ? 2 : 4;
 }
 
 }  // namespace
@@ -61,7 +58,7 @@ absl::StatusOr<FilledTable> FillTable(const v1::EncodingSpec& spec, const v1::Se
   for (size_t i = 0; i < table.shape.tensors.size(); ++i) {
     FilledTensor filled{table.shape.tensors[i], {}};
     filled.bytes.resize(
-        static_cast<size_t>(filled.tensor.size() * DTypeWidth(filled.tensor.dtype)));
+        static_cast<size_t>(filled.tensor.size() * ElementBytes(filled.tensor.dtype)));
     plan->Fill(table.shape, i, filled.tensor.origin, filled.bytes);
     table.tensors.push_back(std::move(filled));
   }
@@ -85,7 +82,7 @@ void ExpectPartsEqualWhole(const v1::EncodingSpec& spec, const v1::Selection& se
   for (size_t i = 0; i < whole->tensors.size(); ++i) {
     const Tensor& tensor = whole->shape.tensors[i];
     const std::vector<std::byte>& expected = whole->tensors[i].bytes;
-    const int64_t width = DTypeWidth(tensor.dtype);
+    const int64_t width = ElementBytes(tensor.dtype);
     std::vector<std::byte> parts(expected.size());
     for (int64_t begin = 0; begin < tensor.size(); begin += units * tensor.unit) {
       const int64_t end = std::min(begin + units * tensor.unit, tensor.size());

@@ -36,6 +36,8 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return RelativeIndexFamily();
     case v1::EncodingSpec::kWindow:
       return WindowFamily();
+    case v1::EncodingSpec::kMask:
+      return MaskFamily();
     case v1::EncodingSpec::kSinusoidalGrid:
       return SinusoidalGridFamily();
     case v1::EncodingSpec::kDetrSine:
@@ -55,20 +57,23 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
 }
 
 std::span<const Family* const> AllFamilies() {
+  // clang-format off: one line a family
   static const Family* const kFamilies[] = {
-      &SinusoidalFamily(),        //
-      &RopeFamily(),              //
-      &AlibiFamily(),             //
-      &T5Family(),                //
-      &RelativeIndexFamily(),     //
-      &WindowFamily(),            //
-      &SinusoidalGridFamily(),    //
-      &DetrSineFamily(),          //
-      &DetrLearnedFamily(),       //
-      &AnchorSineFamily(),        //
-      &RandomFourierFamily(),     //
-      &PerceiverFourierFamily(),  //
+      &SinusoidalFamily(),
+      &RopeFamily(),
+      &AlibiFamily(),
+      &T5Family(),
+      &RelativeIndexFamily(),
+      &WindowFamily(),
+      &MaskFamily(),
+      &SinusoidalGridFamily(),
+      &DetrSineFamily(),
+      &DetrLearnedFamily(),
+      &AnchorSineFamily(),
+      &RandomFourierFamily(),
+      &PerceiverFourierFamily(),
   };
+  // clang-format on
   return kFamilies;
 }
 

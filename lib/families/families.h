@@ -18,6 +18,7 @@ const Family& AnchorSineFamily();
 const Family& RandomFourierFamily();
 const Family& PerceiverFourierFamily();
 const Family& WindowFamily();
+const Family& MaskFamily();
 
 }  // namespace posenc
 

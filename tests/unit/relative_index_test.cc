@@ -223,7 +223,7 @@ TEST(RelativeIndexTest, BadSpecsAreRefusedWithTheFieldTheRuleAndTheValue) {
 
 TEST(RelativeIndexTest, BadTablesAreRefused) {
   EXPECT_EQ(TableRefusal("relative_index { clipped { left: 2 } }", SelectRange(0, 4)),
-            "selection: needs an attention_grid for this encoding and layout");
+            "selection: needs an attention_grid for this encoding, got position_range");
   EXPECT_EQ(TableRefusal("relative_index { clipped { left: 2 } }", SelectGrid(2, 2),
                          "layout: LAYOUT_BUCKETS"),
             "format.layout: only the deberta scheme has buckets");

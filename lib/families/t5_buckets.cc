@@ -11,44 +11,51 @@ namespace {
 // What the formula needs of (num_buckets, max_distance), rounded as Python and
 // torch round it: the logarithm of the ratio is a double, made float32 by the
 // division.
-struct LogBuckets {
-  LogBuckets(int64_t num_buckets, int64_t max_distance)
-      : last(num_buckets - 1),
-        max_exact(num_buckets / 2),
-        log_ratio(static_cast<float>(
-            Log(static_cast<double>(max_distance) / static_cast<double>(max_exact)))) {}
+class LogBuckets {
+ public:
+  explicit LogBuckets(const T5Buckets& buckets)
+      : last_(buckets.num_buckets - 1),
+        max_exact_(buckets.num_buckets / 2),
+        adds_before_truncation_(buckets.order == v1::BUCKET_ORDER_WAVLM),
+        log_ratio_(static_cast<float>(
+            Log(static_cast<double>(buckets.max_distance) / static_cast<double>(max_exact_)))) {}
+
+  int64_t max_exact() const { return max_exact_; }
 
   int64_t Bucket(int64_t distance) const {
-    if (distance < max_exact) return distance;
-    const float exact = static_cast<float>(max_exact);
-    const float log_distance = LogF(static_cast<float>(distance) / exact);
-    const float log_buckets = static_cast<float>(last + 1 - max_exact);
-    const float position = log_distance / log_ratio * log_buckets;
-    return std::min(max_exact + static_cast<int64_t>(position), last);
+    if (distance < max_exact_) return distance;
+    const auto exact = static_cast<float>(max_exact_);
+    const auto log_buckets = static_cast<float>(last_ + 1 - max_exact_);
+    const float position = LogF(static_cast<float>(distance) / exact) / log_ratio_ * log_buckets;
+    const int64_t bucket = adds_before_truncation_ ? static_cast<int64_t>(exact + position)
+                                                   : max_exact_ + static_cast<int64_t>(position);
+    return std::min(bucket, last_);
   }
 
-  int64_t last;
-  int64_t max_exact;
-  float log_ratio;
+ private:
+  int64_t last_;
+  int64_t max_exact_;
+  bool adds_before_truncation_;
+  float log_ratio_;
 };
 
 }  // namespace
 
-int64_t T5Bucket(int64_t num_buckets, int64_t max_distance, int64_t distance) {
-  return LogBuckets(num_buckets, max_distance).Bucket(distance);
+int64_t T5Bucket(const T5Buckets& buckets, int64_t distance) {
+  return LogBuckets(buckets).Bucket(distance);
 }
 
-std::vector<int64_t> T5BucketFirstDistances(int64_t num_buckets, int64_t max_distance) {
-  const LogBuckets buckets(num_buckets, max_distance);
+std::vector<int64_t> T5BucketFirstDistances(const T5Buckets& buckets) {
+  const LogBuckets formula(buckets);
   std::vector<int64_t> first;
-  first.reserve(static_cast<size_t>(num_buckets));
-  for (int64_t bucket = 0; bucket < num_buckets; ++bucket) {
+  first.reserve(static_cast<size_t>(buckets.num_buckets));
+  for (int64_t bucket = 0; bucket < buckets.num_buckets; ++bucket) {
     // The last bucket is reached by max_distance at the latest, where the two
     // logarithms are of the same ratio and differ by a rounding at most.
-    const auto distances =
-        std::views::iota(bucket < buckets.max_exact ? bucket : first.back(), max_distance + 1);
+    const auto distances = std::views::iota(bucket < formula.max_exact() ? bucket : first.back(),
+                                            buckets.max_distance + 1);
     first.push_back(*std::ranges::partition_point(
-        distances, [&](int64_t distance) { return buckets.Bucket(distance) < bucket; }));
+        distances, [&](int64_t distance) { return formula.Bucket(distance) < bucket; }));
   }
   return first;
 }

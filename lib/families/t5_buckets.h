@@ -6,6 +6,8 @@
 //   bucket(n) = max_exact + trunc(log(n / max_exact) / log(max_distance / max_exact)
 //                                 * (num_buckets - max_exact)), at most num_buckets - 1
 //
+// WavLM's order adds max_exact before it truncates.
+//
 // The edges are decided once, in the float32 operation order of the reference
 // (transformers, T5Attention._relative_position_bucket): a float64 logarithm gives
 // another bucket at hundreds of (num_buckets, max_distance, distance), all listed in
@@ -16,17 +18,25 @@
 #include <cstdint>
 #include <vector>
 
+#include "posenc/v1/encoding.pb.h"
+
 namespace posenc {
+
+// How one direction is cut.
+struct T5Buckets {
+  int64_t num_buckets = 0;   // of the direction; at least 2
+  int64_t max_distance = 0;  // above num_buckets / 2
+  v1::BucketOrder order = v1::BUCKET_ORDER_T5;
+};
 
 // The bucket of a distance >= 0 by the formula, slowly. Non-decreasing in
 // `distance` (each step is a correctly rounded monotone function), which is what
 // makes thresholds possible; a test walks it.
-// REQUIRES: 2 <= num_buckets; num_buckets / 2 < max_distance.
-int64_t T5Bucket(int64_t num_buckets, int64_t max_distance, int64_t distance);
+int64_t T5Bucket(const T5Buckets& buckets, int64_t distance);
 
 // [num_buckets]: the smallest distance whose bucket is that one or a later one.
 // Ascending from 0; equal neighbours are buckets that no distance falls into.
-std::vector<int64_t> T5BucketFirstDistances(int64_t num_buckets, int64_t max_distance);
+std::vector<int64_t> T5BucketFirstDistances(const T5Buckets& buckets);
 
 }  // namespace posenc
 

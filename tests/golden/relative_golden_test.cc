@@ -148,6 +148,48 @@ void CheckSwinV2Coordinates(const Json& line, const Json& params) {
         {}, "layout: LAYOUT_RELATIVE_COORDINATES");
 }
 
+// LongT5 -----------------------------------------------------------------------
+
+// Of one sequence, as the lines have it.
+v1::Selection SequenceMask(const Json& params) {
+  v1::Selection selection;
+  v1::TokenMask* mask = selection.mutable_token_mask();
+  if (golden::Has(params, "attention_mask")) {
+    for (const Json& token : params["attention_mask"].GetArray()) {
+      mask->mutable_valid()->push_back(static_cast<char>(token.GetInt()));
+    }
+  } else {
+    EXPECT_STREQ(Get(params, "attention_mask_rule").GetString(), "all ones");
+    mask->mutable_valid()->assign(static_cast<size_t>(Int(params, "attention_mask_length")), 1);
+  }
+  mask->set_height(1);
+  mask->set_width(static_cast<int64_t>(mask->valid().size()));
+  return selection;
+}
+
+void CheckLongT5Global(const Json& line, const Json& params) {
+  const std::map<std::string, std::string> layouts = {
+      {"longt5_global_block_ids", "GLOBAL_BLOCK_IDS"},
+      {"longt5_global_segment_ids", "GLOBAL_SEGMENT_IDS"},
+      {"longt5_side_relative", "RELATIVE_POSITION"},
+      {"longt5_side_bucket", "BUCKETS"}};
+  Check(line, absl::StrCat("t5 { global_block_size: ", Int(params, "global_block_size"), " }"),
+        SequenceMask(params),
+        absl::StrCat("layout: LAYOUT_", layouts.at(Get(line, "encoding").GetString())));
+}
+
+// A block of queries and three of keys, the one before it first.
+void CheckLongT5Local(const Json& line, const Json& params) {
+  const int64_t block = Int(params, "block_length");
+  const v1::Selection grid = SelectGrid(block, 3 * block, block);
+  if (!golden::Has(params, "table_hex")) {
+    return Check(line, "t5 {}", grid, "layout: LAYOUT_RELATIVE_POSITION");
+  }
+  v1::EncodingSpec spec;
+  *spec.mutable_t5()->mutable_bias_table() = TableOf(params, "table_shape", "table_hex");
+  Check(line, spec, grid, "layout: LAYOUT_BIAS");
+}
+
 using CheckLine = void (*)(const Json& line, const Json& params);
 
 const std::map<std::string, CheckLine>& Checks() {
@@ -164,6 +206,12 @@ const std::map<std::string, CheckLine>& Checks() {
       {"beit_relative_position_index", CheckWindowIndex},
       {"swin_relative_bias", CheckWindowBias},
       {"swinv2_log_coordinates", CheckSwinV2Coordinates},
+      {"longt5_global_block_ids", CheckLongT5Global},
+      {"longt5_global_segment_ids", CheckLongT5Global},
+      {"longt5_side_relative", CheckLongT5Global},
+      {"longt5_side_bucket", CheckLongT5Global},
+      {"longt5_local_relative", CheckLongT5Local},
+      {"longt5_local_bias", CheckLongT5Local},
   };
   return checks;
 }

@@ -1,10 +1,11 @@
 // Every line of t5.jsonl whose form is covered, within its tolerance.
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
 #include "tests/support/golden.h"
 #include "tests/support/tables.h"
@@ -22,6 +23,19 @@ v1::EncodingSpec SpecOf(const Json& params) {
   t5->set_num_buckets(Get(params, "num_buckets").GetInt64());
   t5->set_max_distance(Get(params, "max_distance").GetInt64());
   t5->set_bidirectional(Get(params, "bidirectional").GetBool());
+  const absl::string_view order = Get(params, "bucket_order").GetString();
+  EXPECT_TRUE(order == "t5" || order == "wavlm") << order;
+  t5->set_bucket_order(order == "t5" ? v1::BUCKET_ORDER_T5 : v1::BUCKET_ORDER_WAVLM);
+  if (Has(params, "table_hex")) {
+    v1::FloatTable* table = t5->mutable_bias_table();
+    for (const Json& length : Get(params, "table_shape").GetArray()) {
+      table->add_shape(length.GetInt64());
+    }
+    EXPECT_STREQ(Get(params, "table_layout").GetString(), "[num_buckets, heads]");
+    for (const uint64_t bits : golden::BitsOfHexList(params["table_hex"])) {
+      table->add_values(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    }
+  }
   return spec;
 }
 
@@ -31,8 +45,11 @@ std::vector<int64_t> Integers(const Json& list) {
   return integers;
 }
 
-FilledTable Fill(const v1::EncodingSpec& spec, const v1::Selection& selection) {
-  absl::StatusOr<FilledTable> table = FillTable(spec, selection, {});
+FilledTable Fill(const v1::EncodingSpec& spec, const v1::Selection& selection,
+                 v1::Layout layout = v1::LAYOUT_BUCKETS) {
+  v1::TensorFormat format;
+  format.set_layout(layout);
+  absl::StatusOr<FilledTable> table = FillTable(spec, selection, format);
   EXPECT_TRUE(table.ok()) << table.status();
   return table.ok() ? *std::move(table) : FilledTable{};
 }
@@ -66,20 +83,23 @@ void CheckFirstDistances(const Json& line, const v1::EncodingSpec& spec) {
 std::optional<std::string> CheckLine(const Json& line) {
   const std::string encoding = Get(line, "encoding").GetString();
   const Json& params = Get(line, "params");
-  if (encoding == "t5_bias") return "the bias itself, from a table in the request";
-  if (encoding == "wavlm_gated_bias") return "needs gate logits of the model";
-  if (encoding == "t5_bucket_coordinates") return "buckets of given coordinates";
-  const std::string order = Get(params, "bucket_order").GetString();
-  if (order != "t5") return absl::StrCat("bucket order ", order);
+  // The gate is a function of the layer's hidden states: no positional encoding.
+  if (encoding == "wavlm_gated_bias") return "needs activations of the model";
 
   const v1::EncodingSpec spec = SpecOf(params);
   if (encoding == "t5_bucket_first_distance") {
     CheckFirstDistances(line, spec);
-  } else if (encoding == "t5_bucket_matrix") {
-    const FilledTable table = Fill(spec, SelectGrid(Get(params, "query_length").GetInt64(),
-                                                    Get(params, "key_length").GetInt64(),
-                                                    Get(params, "query_offset").GetInt64()));
+  } else if (encoding == "t5_bucket_coordinates") {
+    const FilledTable table = Fill(spec, SelectIds(Integers(Get(params, "coordinates"))));
     golden::ExpectValues(line, v1::DTYPE_I32, table.tensors.front().bytes);
+  } else if (encoding == "t5_bucket_matrix" || encoding == "t5_bias") {
+    const bool bias = encoding == "t5_bias";
+    const FilledTable table = Fill(
+        spec,
+        SelectGrid(Get(params, "query_length").GetInt64(), Get(params, "key_length").GetInt64(),
+                   Get(params, "query_offset").GetInt64()),
+        bias ? v1::LAYOUT_BIAS : v1::LAYOUT_BUCKETS);
+    golden::ExpectValues(line, bias ? v1::DTYPE_F32 : v1::DTYPE_I32, table.tensors.front().bytes);
   } else if (encoding == "t5_bucket") {
     std::vector<int64_t> relative_positions;
     if (Has(params, "relative_positions")) {

@@ -53,8 +53,10 @@ absl::Status ResolveFalcon(const Tower& tower, v1::ResolveModelConfigResponse* r
   if (!alibi.value_or(false)) return ResolveRope(tower, response);
   ASSIGN_OR_RETURN(const int64_t num_heads, RequiredHeads(tower));
   ASSIGN_OR_RETURN(const int64_t head_dim, HiddenOverHeads(tower));
-  v1::ResolvedEncoding encoding = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_BLOOM);
-  // It adds the bias before it divides the scores.
+  // Its code rounds slopes, key positions and products to bfloat16, which depends on
+  // where positions are counted from; and it adds the bias before it divides the scores.
+  v1::ResolvedEncoding encoding = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_FALCON_BF16);
+  encoding.mutable_spec()->mutable_alibi()->set_form(v1::ALIBI_FORM_KEY_POSITION);
   encoding.set_bias_scale(1.0 / std::sqrt(static_cast<double>(head_dim)));
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();

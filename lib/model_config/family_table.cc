@@ -1,5 +1,6 @@
 #include "lib/model_config/family_table.h"
 
+#include <initializer_list>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,13 +13,15 @@ namespace {
 
 using Index = absl::flat_hash_map<std::string, const ModelFamily*>;
 
-// Of all names in a table, each as `spelled` writes it. The first row wins.
-Index* BuildIndex(std::span<const ModelFamily> table,
+// Of all names in tables, each as `spelled` writes it. The first row wins.
+Index* BuildIndex(std::initializer_list<std::span<const ModelFamily>> tables,
                   std::string (*spelled)(absl::string_view name)) {
   auto* index = new Index;
-  for (const ModelFamily& family : table) {
-    for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
-      index->emplace(spelled(type), &family);
+  for (const std::span<const ModelFamily> table : tables) {
+    for (const ModelFamily& family : table) {
+      for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
+        index->emplace(spelled(type), &family);
+      }
     }
   }
   return index;
@@ -41,17 +44,17 @@ const ModelFamily* Find(const Index& index, absl::string_view name) {
 // The indexes are never destroyed: they are read until the process ends.
 
 const ModelFamily* FindFamily(absl::string_view model_type) {
-  static const Index& index = *BuildIndex(FamilyTable(), &Verbatim);
+  static const Index& index = *BuildIndex({DecoderRows(), EncoderRows()}, &Verbatim);
   return Find(index, model_type);
 }
 
 const ModelFamily* FindVisionFamily(absl::string_view model_type) {
-  static const Index& index = *BuildIndex(VisionFamilyTable(), &Verbatim);
+  static const Index& index = *BuildIndex({VisionRows()}, &Verbatim);
   return Find(index, model_type);
 }
 
 const ModelFamily* FindFamilyOfArchitecture(absl::string_view architecture) {
-  static const Index& index = *BuildIndex(FamilyTable(), &Bare);
+  static const Index& index = *BuildIndex({DecoderRows(), EncoderRows()}, &Bare);
   // What the class is for, cut off word by word: LlamaForCausalLM, MarianMTModel.
   for (absl::string_view suffix : {"For", "LMHead", "MTModel", "EncoderModel", "Model"}) {
     const size_t at = architecture.find(suffix);

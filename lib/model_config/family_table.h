@@ -64,7 +64,7 @@ enum class LayerRule : uint8_t {
   kGraniteHybrid,   // attention layers, if position_embedding_type is rope
 };
 
-enum class QueryScaleRule : uint8_t { kNone, kLlama4, kMinistral };
+enum class QueryScaleRule : uint8_t { kNone, kLlama4, kMinistral, kQwen };
 
 struct RopeTraits {
   double theta = 10000;  // where the file has none
@@ -88,6 +88,7 @@ struct RopeTraits {
   std::array<int64_t, 3> mrope_section = {0, 0, 0};
   bool mla_softmax_scale = false;  // mscale_all_dim scales the softmax too
   QueryScaleRule query_scale = QueryScaleRule::kNone;
+  v1::DynamicGrowth growth = v1::DYNAMIC_GROWTH_LINEAR;  // of rope_type dynamic
   int64_t original_length = 0;     // original_max_position_embeddings where it is not given
   absl::string_view variant = "";  // ResolvedEncoding.variant
   v1::Arithmetic arithmetic = v1::ARITHMETIC_UNSPECIFIED;  // where the request says none
@@ -124,6 +125,7 @@ struct ModelFamily {
   absl::string_view model_types;  // separated by spaces
   Kind kind = Kind::kRope;
   absl::string_view tower = "text";
+  bool since_v5 = false;  // transformers 4 does not know it: its files have the new form only
   // Class defaults, which a nested config relies on: saving drops equal values.
   int64_t hidden_size = 0;
   int64_t num_attention_heads = 0;
@@ -134,10 +136,11 @@ struct ModelFamily {
   AxialTraits axial = {};
 };
 
-// Text and encoder families; what a composite is named too, for its text tower.
-std::span<const ModelFamily> FamilyTable();
+// The rows. Those of text are named for composites too, whose text tower they are.
+std::span<const ModelFamily> DecoderRows();
+std::span<const ModelFamily> EncoderRows();
 // Vision and audio towers, which share some names with the models around them.
-std::span<const ModelFamily> VisionFamilyTable();
+std::span<const ModelFamily> VisionRows();
 
 // Null when no row has this model_type.
 const ModelFamily* FindFamily(absl::string_view model_type);

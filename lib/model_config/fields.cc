@@ -84,6 +84,22 @@ absl::StatusOr<std::vector<int64_t>> ReadInts(const JsonValue& value) {
   return numbers;
 }
 
+absl::StatusOr<std::vector<int64_t>> ReadSides(const JsonValue& value) {
+  if (!value.has_value()) return std::vector<int64_t>();
+  if (!value.is_array()) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> side, ReadPositiveInt(value));
+    return std::vector<int64_t>{*side, *side};
+  }
+  if (value.size() != 2) return WrongType(value, "a number or a list of two");
+  std::vector<int64_t> sides;
+  for (const JsonValue& element : value.children()) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> side, ReadPositiveInt(element));
+    if (!side.has_value()) return WrongType(element, "a whole number");
+    sides.push_back(*side);
+  }
+  return sides;
+}
+
 std::string NumberText(double number) {
   if (number == std::floor(number) && std::fabs(number) < 1e15) {
     return absl::StrCat(static_cast<int64_t>(number));

@@ -35,6 +35,10 @@ absl::StatusOr<std::vector<double>> ReadNumbers(const JsonValue& value);
 // A list of whole numbers in [0, kMaxConfigInt].
 absl::StatusOr<std::vector<int64_t>> ReadInts(const JsonValue& value);
 
+// Rows and columns: one number above 0 for both, or a list of the two. Empty where
+// there is no value.
+absl::StatusOr<std::vector<int64_t>> ReadSides(const JsonValue& value);
+
 // A number as a config would write it: whole ones without an exponent, others with
 // the fewest digits that read back the same.
 std::string NumberText(double number);

@@ -83,6 +83,7 @@ class TowerFinder {
     const JsonValue named = type.empty() ? config_ : nested;
     if (type.empty()) type = root_type_;
     ASSIGN_OR_RETURN(const ModelFamily* family, TextFamily(type, named, nested));
+    NoteKeysBesideNested(nested);
     Add(nested, *family);
     return absl::OkStatus();
   }
@@ -148,6 +149,18 @@ class TowerFinder {
     } else {
       findings_.Add(Rule::kModelTypeUnknown, named["model_type"],
                     {.message = absl::StrCat("No family has this model_type; ", instead, ".")});
+    }
+  }
+
+  // Only the nested config is read: what stands beside it is lost.
+  void NoteKeysBesideNested(const JsonValue& nested) {
+    for (absl::string_view key : {"rope_scaling", "rope_parameters", "rope_theta"}) {
+      const JsonValue value = config_[key];
+      if (!value.has_value()) continue;
+      findings_.Add(Rule::kRopeKeyIgnored, value,
+                    {.message = absl::StrCat(key, " stands beside ", nested.pointer(),
+                                             ", of which the text model is built; it is ignored."),
+                     .expected = absl::StrCat(nested.pointer(), "/", key)});
     }
   }
 

@@ -1,5 +1,6 @@
 #include "lib/model_config/relative_rules.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -53,10 +54,9 @@ absl::StatusOr<std::vector<int64_t>> StageHeads(const Tower& tower) {
   return std::vector<int64_t>{heads};
 }
 
-void SetWindow(int64_t side, v1::RelativeTable* table) {
-  table->add_window(side);
-  table->add_window(side);
-  table->set_entries((2 * side - 1) * (2 * side - 1));
+void SetWindow(const std::vector<int64_t>& sides, v1::RelativeTable* table) {
+  table->mutable_window()->Assign(sides.begin(), sides.end());
+  table->set_entries((2 * sides[0] - 1) * (2 * sides[1] - 1));
   table->set_bidirectional(true);
 }
 
@@ -114,18 +114,11 @@ absl::Status ResolveBeit(const Tower& tower, v1::ResolveModelConfigResponse* res
   if (!shared.value_or(false) && !each.value_or(false)) {
     return absolute.value_or(false) ? absl::OkStatus() : ResolveNone(tower, response);
   }
-  ASSIGN_OR_RETURN(const std::optional<int64_t> image, ReadPositiveInt(tower.keys["image_size"]));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> patch, ReadPositiveInt(tower.keys["patch_size"]));
-  const int64_t side = image.value_or(224) / patch.value_or(16);
-  if (side == 0 || side > kMaxGridSide) {
-    return FieldError(
-        tower.keys.FieldOf("image_size"),
-        absl::StrCat("gives ", side, " patches a side, must be from 1 to ", kMaxGridSide));
-  }
+  ASSIGN_OR_RETURN(const std::vector<int64_t> grid, PatchGrid(tower));
   ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
   v1::ResolvedEncoding encoding = NewEncoding(tower, "relative_bias_2d");
   v1::RelativeTable& table = *encoding.mutable_relative();
-  SetWindow(side, &table);
+  SetWindow(grid, &table);
   table.set_entries(table.entries() + 3);  // to, from and between CLS
   table.set_per_layer(!shared.value_or(false));
   table.add_heads(heads);
@@ -134,15 +127,17 @@ absl::Status ResolveBeit(const Tower& tower, v1::ResolveModelConfigResponse* res
 }
 
 absl::Status ResolveSwin(const Tower& tower, v1::ResolveModelConfigResponse* response) {
-  ASSIGN_OR_RETURN(const std::optional<int64_t> window, ReadPositiveInt(tower.keys["window_size"]));
+  ASSIGN_OR_RETURN(std::vector<int64_t> window, ReadSides(tower.keys["window_size"]));
+  if (window.empty()) window.assign(2, 7);
   ASSIGN_OR_RETURN(const std::vector<int64_t> heads, StageHeads(tower));
-  if (window.value_or(7) > kMaxGridSide) {
-    return FieldError(tower.keys["window_size"].field(),
-                      absl::StrCat("must be at most ", kMaxGridSide, ", got ", *window));
+  if (std::max(window[0], window[1]) > kMaxGridSide) {
+    return FieldError(
+        tower.keys["window_size"].field(),
+        absl::StrCat("must be at most ", kMaxGridSide, ", got ", std::max(window[0], window[1])));
   }
   v1::ResolvedEncoding encoding = NewEncoding(tower, "relative_bias_2d");
   v1::RelativeTable& table = *encoding.mutable_relative();
-  SetWindow(window.value_or(7), &table);
+  SetWindow(window, &table);
   table.set_per_layer(true);
   table.mutable_heads()->Assign(heads.begin(), heads.end());
   *response->add_encodings() = std::move(encoding);

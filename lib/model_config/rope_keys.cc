@@ -22,7 +22,8 @@ struct RopeTypeRow {
 constexpr std::array kRopeTypes = {
     RopeTypeRow{"default", ""},
     RopeTypeRow{"linear", "factor"},
-    RopeTypeRow{"dynamic", "factor alpha"},
+    RopeTypeRow{"dynamic", "factor alpha scaling_factor"},
+    RopeTypeRow{"ntk", "factor alpha"},
     RopeTypeRow{"yarn",
                 "factor original_max_position_embeddings beta_fast beta_slow truncate "
                 "attention_factor attn_factor mscale mscale_all_dim llama_4_scaling_beta"},
@@ -54,6 +55,11 @@ constexpr absl::string_view kScalingKeys =
 
 // No map comes near; it bounds the work on a hostile one.
 constexpr size_t kMaxMapKeys = 128;
+
+bool IsScalingKey(absl::string_view key) {
+  const std::vector<absl::string_view> keys = absl::StrSplit(kScalingKeys, ' ');
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
 
 std::string WithoutAlias(absl::string_view type) {
   for (const Alias& alias : kAliases) {
@@ -188,8 +194,10 @@ void NoteUnusedKeys(const Tower& tower, const RopeKeys& keys, absl::string_view 
   for (absl::string_view key : absl::StrSplit(row->keys, ' ')) used.push_back(key);
   for (const JsonValue& value : keys.map.children()) {
     if (std::find(used.begin(), used.end(), value.key()) != used.end()) continue;
+    // A factor that is not applied is worse than a key that nobody knows.
+    const bool scaling = rope_type == "default" && IsScalingKey(value.key());
     tower.findings.Add(
-        Rule::kRopeKeyUnknown, value,
+        scaling ? Rule::kRopeKeyIgnored : Rule::kRopeKeyUnknown, value,
         {.message = absl::StrCat("rope_type ", rope_type, " does not use ", value.key(), ".")});
   }
 }

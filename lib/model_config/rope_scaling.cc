@@ -5,57 +5,34 @@
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/length_scaling.h"
 
 namespace posenc {
 namespace {
-
-constexpr absl::string_view kOriginalLength = "original_max_position_embeddings";
-
-absl::StatusOr<double> RequiredFactor(const ScalingInput& input, absl::string_view key) {
-  ASSIGN_OR_RETURN(const std::optional<double> factor, ReadPositiveNumber(input.keys.Find(key)));
-  if (factor.has_value()) return *factor;
-  return FieldError(input.keys.map.FieldOf(key),
-                    absl::StrCat("is required for rope_type ", input.type.rope_type));
-}
-
-void NoteSmallFactor(const ScalingInput& input, double factor) {
-  if (factor >= 1) return;
-  input.tower.findings.Add(
-      Rule::kFactorBelowOne, input.keys.Find("factor"),
-      {.message = "A factor below 1 makes positions turn faster, which no training used.",
-       .expected = "1 or more"});
-}
-
-// The length is in two places and they differ.
-void NoteTwoLengths(const ScalingInput& input, const JsonValue& inner, const JsonValue& outer) {
-  const bool outer_wins = input.tower.compat() == v1::COMPAT_V5_16;
-  input.tower.findings.Add(
-      Rule::kOriginalLengthMismatch, outer,
-      {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(), " differ; ",
-                               outer_wins ? "the former" : "the latter",
-                               " is used. transformers 5 lets the one beside the map win."),
-       .expected = inner.Text()});
-}
-
-void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t original) {
-  if (input.max_position_embeddings == 0 || input.max_position_embeddings == original) return;
-  const double implied =
-      static_cast<double>(input.max_position_embeddings) / static_cast<double>(original);
-  if (implied == factor) return;
-  input.tower.findings.Add(
-      Rule::kFactorMismatch, input.keys.Find("factor"),
-      {.message = absl::StrCat("factor is ", NumberText(factor),
-                               ", but max_position_embeddings / original_max_position_embeddings "
-                               "is ",
-                               NumberText(implied),
-                               "; factor is used, transformers 4.52 to 4.55 would use the ratio."),
-       .expected = NumberText(implied)});
-}
 
 absl::Status SetLinear(const ScalingInput& input, v1::LinearScaling* linear) {
   ASSIGN_OR_RETURN(const double factor, RequiredFactor(input, "factor"));
   NoteSmallFactor(input, factor);
   linear->set_factor(factor);
+  return absl::OkStatus();
+}
+
+// p-RoPE: all of the head is in the table, the last of its pairs stand still.
+absl::Status SetProportional(const ScalingInput& input, v1::ProportionalScaling* proportional) {
+  ASSIGN_OR_RETURN(const std::optional<double> factor,
+                   ReadPositiveNumber(input.keys.Find("factor")));
+  if (factor.has_value()) proportional->set_factor(*factor);
+  constexpr absl::string_view kPartial = "partial_rotary_factor";
+  for (const JsonValue& value : {input.keys.Find(kPartial), input.tower.keys[kPartial]}) {
+    ASSIGN_OR_RETURN(const std::optional<double> partial, ReadNumber(value));
+    if (!partial.has_value()) continue;
+    proportional->set_partial_rotary_factor(*partial);
+    return absl::OkStatus();
+  }
+  input.tower.findings.AddMissing(
+      Rule::kPartialMissing, input.keys.map, kPartial,
+      {.message = "rope_type proportional without partial_rotary_factor rotates the whole head.",
+       .fix = "\"partial_rotary_factor\": 1"});
   return absl::OkStatus();
 }
 
@@ -70,13 +47,7 @@ absl::Status SetLlama3(const ScalingInput& input, v1::Llama3Scaling* llama3) {
                                    NumberText(high)));
   }
   NoteSmallFactor(input, factor);
-  if (input.max_position_embeddings != 0 && original >= input.max_position_embeddings) {
-    input.tower.findings.Add(
-        Rule::kOriginalLengthTooLong, input.keys.Find(kOriginalLength),
-        {.message = absl::StrCat("The training length is not below max_position_embeddings (",
-                                 input.max_position_embeddings, "), so nothing is extended."),
-         .expected = absl::StrCat("below ", input.max_position_embeddings)});
-  }
+  NoteLengthNotExtended(input, original);
   llama3->set_factor(factor);
   llama3->set_low_freq_factor(low);
   llama3->set_high_freq_factor(high);
@@ -91,20 +62,7 @@ absl::StatusOr<std::optional<double>> NonZero(const JsonValue& value) {
   return number;
 }
 
-// The final multiplier of cos and sin where the file or the family gives it.
-absl::StatusOr<std::optional<double>> AttentionFactor(const ScalingInput& input) {
-  const JsonValue value = input.keys.Find("attention_factor");
-  ASSIGN_OR_RETURN(const std::optional<double> given, ReadNumber(value));
-  if (!given.has_value()) return input.attention_factor;
-  if (*given < 0) {
-    input.tower.findings.Add(Rule::kAttentionFactorNegative, value,
-                             {.message = "A negative attention_factor turns every score round.",
-                              .expected = "0 or more"});
-  }
-  return given;
-}
-
-// The factor, or for yarn with an explicit null what the lengths imply.
+// An explicit null is what the lengths imply; a missing factor is refused.
 absl::StatusOr<double> YarnFactor(const ScalingInput& input, int64_t original) {
   const JsonValue written = input.keys.map["factor"];
   if (written.is_null() && input.max_position_embeddings != 0) {
@@ -127,6 +85,29 @@ void NoteSwappedBetas(const ScalingInput& input, std::optional<double> fast,
                            ", \"beta_slow\": ", NumberText(fast.value_or(32)))});
 }
 
+// attn_factor, another stack's key, multiplies what is computed; transformers
+// knows only attention_factor, the final value, and ignores it.
+absl::Status SetAttnFactor(const ScalingInput& input, v1::YarnScaling* yarn) {
+  const JsonValue value = input.keys.Find("attn_factor");
+  ASSIGN_OR_RETURN(const std::optional<double> factor, ReadPositiveNumber(value));
+  if (!factor.has_value()) return absl::OkStatus();
+  input.tower.findings.Add(
+      Rule::kAttnFactor, value,
+      {.message = "attn_factor multiplies the computed attention factor, as here; transformers "
+                  "does not read it. attention_factor is the final value.",
+       .expected = "attention_factor"});
+  if (!yarn->has_attention_factor()) yarn->set_attn_factor(*factor);
+  return absl::OkStatus();
+}
+
+// TeleChat 3 has 0.07 where YaRN has 0.1. As a ratio of the two m(factor, k): 0.7
+// above, and a k below that is too small to leave 1.
+void SetTelechatCoefficient(const ScalingInput& input, v1::YarnScaling* yarn) {
+  if (input.type.written != "telechat3-yarn") return;
+  yarn->set_mscale(0.7);
+  yarn->set_mscale_all_dim(1e-300);
+}
+
 absl::Status SetYarn(const ScalingInput& input, v1::YarnScaling* yarn) {
   const RopeKeys& keys = input.keys;
   ASSIGN_OR_RETURN(const int64_t original, OriginalLength(input));
@@ -144,42 +125,16 @@ absl::Status SetYarn(const ScalingInput& input, v1::YarnScaling* yarn) {
   if (truncate.has_value()) yarn->set_truncate(*truncate);
   ASSIGN_OR_RETURN(const std::optional<double> attention_factor, AttentionFactor(input));
   if (attention_factor.has_value()) yarn->set_attention_factor(*attention_factor);
+  RETURN_IF_ERROR(SetAttnFactor(input, yarn));
   ASSIGN_OR_RETURN(const std::optional<double> mscale, NonZero(keys.Find("mscale")));
   if (mscale.has_value()) yarn->set_mscale(*mscale);
   ASSIGN_OR_RETURN(const std::optional<double> all_dim, NonZero(keys.Find("mscale_all_dim")));
   if (all_dim.has_value()) yarn->set_mscale_all_dim(*all_dim);
+  SetTelechatCoefficient(input, yarn);
   return absl::OkStatus();
 }
 
 }  // namespace
-
-absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
-  const JsonValue inner = input.keys.Find(kOriginalLength);
-  const JsonValue outer = input.tower.keys[kOriginalLength];
-  ASSIGN_OR_RETURN(const std::optional<int64_t> inside, ReadPositiveInt(inner));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> beside, ReadPositiveInt(outer));
-  if (inside.has_value() && beside.has_value() && *inside != *beside) {
-    NoteTwoLengths(input, inner, outer);
-    if (input.tower.compat() == v1::COMPAT_V5_16) return *beside;
-  }
-  if (inside.has_value()) return *inside;
-  if (beside.has_value()) return *beside;
-  if (input.tower.family.rope.original_length != 0) {
-    return input.tower.family.rope.original_length;
-  }
-  if (input.max_position_embeddings == 0 || input.type.rope_type == "llama3") {
-    return FieldError(input.keys.map.FieldOf(kOriginalLength),
-                      absl::StrCat("is required for rope_type ", input.type.rope_type));
-  }
-  input.tower.findings.AddMissing(
-      Rule::kOriginalLengthMissing, input.keys.map, kOriginalLength,
-      {.message = absl::StrCat("The training length is not given; max_position_embeddings (",
-                               input.max_position_embeddings,
-                               ") stands in, which is wrong if it was raised by factor already."),
-       .expected = "the length before scaling",
-       .fix = absl::StrCat("\"", kOriginalLength, "\": ", input.max_position_embeddings)});
-  return input.max_position_embeddings;
-}
 
 absl::Status SetScaling(const ScalingInput& input, v1::RopeSpec* spec) {
   const std::string& type = input.type.rope_type;
@@ -188,8 +143,11 @@ absl::Status SetScaling(const ScalingInput& input, v1::RopeSpec* spec) {
   if (type == "linear") return SetLinear(input, spec->mutable_linear());
   if (type == "yarn") return SetYarn(input, spec->mutable_yarn());
   if (type == "llama3") return SetLlama3(input, spec->mutable_llama3());
-  return FieldError(input.keys.map.FieldOf("rope_type"),
-                    absl::StrCat(type, " is not supported yet"));
+  if (type == "proportional") return SetProportional(input, spec->mutable_proportional());
+  if (type == "dynamic") return SetDynamic(input, spec);
+  if (type == "ntk") return SetNtk(input, spec->mutable_ntk());
+  if (type == "longrope") return SetLongRope(input, spec->mutable_longrope());
+  return absl::InternalError(absl::StrCat("rope_scaling: no rule for ", type));
 }
 
 double MlaSoftmaxScale(const ScalingInput& input) {

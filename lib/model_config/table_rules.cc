@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -82,6 +83,16 @@ absl::StatusOr<v1::ResolvedEncoding> RelativeKey(const Tower& tower, absl::strin
   return encoding;
 }
 
+absl::StatusOr<std::vector<int64_t>> CheckGrid(const Tower& tower, std::vector<int64_t> grid) {
+  for (const int64_t side : grid) {
+    if (side >= 1 && side <= kMaxGridSide) continue;
+    return FieldError(
+        tower.keys.FieldOf("image_size"),
+        absl::StrCat("gives ", side, " patches a side, must be from 1 to ", kMaxGridSide));
+  }
+  return grid;
+}
+
 absl::StatusOr<std::string> PositionType(const Tower& tower) {
   ASSIGN_OR_RETURN(const std::optional<std::string> type,
                    ReadString(tower.keys["position_embedding_type"]));
@@ -120,42 +131,37 @@ absl::Status ResolveEsm(const Tower& tower, v1::ResolveModelConfigResponse* resp
   return type == "rotary" ? ResolveRope(tower, response) : ResolveBert(tower, response);
 }
 
-absl::Status ResolveLearnedGrid(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+absl::StatusOr<std::vector<int64_t>> PatchGrid(const Tower& tower) {
   const TableTraits& traits = tower.family.table;
   ASSIGN_OR_RETURN(const std::optional<int64_t> patches,
                    ReadPositiveInt(tower.keys["num_patches"]));
-  int64_t side = 0;
   if (patches.has_value()) {
     // A square table that is resized for every image (NaFlex).
+    int64_t side = 0;
     while ((side + 1) * (side + 1) <= *patches) ++side;
     if (side * side != *patches) {
       return FieldError(tower.keys.FieldOf("num_patches"),
                         absl::StrCat("must be a square, got ", *patches));
     }
-  } else {
-    ASSIGN_OR_RETURN(const std::optional<int64_t> image,
-                     ReadPositiveInt(FirstOf(tower.keys, "image_size")));
-    ASSIGN_OR_RETURN(const std::optional<int64_t> patch,
-                     ReadPositiveInt(FirstOf(tower.keys, "patch_size")));
-    side = image.value_or(traits.image_size) / patch.value_or(traits.patch_size);
-    if (side == 0) {
-      return FieldError(tower.keys.FieldOf("patch_size"), "must be at most image_size");
-    }
+    return CheckGrid(tower, {side, side});
   }
-  if (side > kMaxGridSide) {
-    return FieldError(
-        tower.keys.FieldOf("image_size"),
-        absl::StrCat("gives ", side, " patches a side, must be at most ", kMaxGridSide));
-  }
+  ASSIGN_OR_RETURN(std::vector<int64_t> image, ReadSides(tower.keys["image_size"]));
+  ASSIGN_OR_RETURN(std::vector<int64_t> patch, ReadSides(tower.keys["patch_size"]));
+  if (image.empty()) image.assign(2, traits.image_size);
+  if (patch.empty()) patch.assign(2, traits.patch_size);
+  return CheckGrid(tower, {image[0] / patch[0], image[1] / patch[1]});
+}
+
+absl::Status ResolveLearnedGrid(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> grid, PatchGrid(tower));
   ASSIGN_OR_RETURN(const std::optional<int64_t> dim, HiddenSize(tower));
   v1::ResolvedEncoding encoding = NewEncoding(tower, "learned_2d");
   v1::LearnedTable& table = *encoding.mutable_learned();
-  table.set_rows(side * side + traits.prefix_tokens);
+  table.set_rows(grid[0] * grid[1] + tower.family.table.prefix_tokens);
   table.set_usable(table.rows());
   table.set_dim(dim.value_or(0));
-  table.add_grid(side);
-  table.add_grid(side);
-  table.set_prefix_tokens(traits.prefix_tokens);
+  table.mutable_grid()->Assign(grid.begin(), grid.end());
+  table.set_prefix_tokens(tower.family.table.prefix_tokens);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

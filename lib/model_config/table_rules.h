@@ -3,7 +3,11 @@
 #ifndef POSENC_LIB_MODEL_CONFIG_TABLE_RULES_H_
 #define POSENC_LIB_MODEL_CONFIG_TABLE_RULES_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "lib/model_config/tower.h"
 #include "posenc/v1/model_config.pb.h"
 
@@ -17,6 +21,10 @@ absl::Status ResolveLearned(const Tower& tower, v1::ResolveModelConfigResponse* 
 // relative_key). ESM: rotary by default of its files.
 absl::Status ResolveBert(const Tower& tower, v1::ResolveModelConfigResponse* response);
 absl::Status ResolveEsm(const Tower& tower, v1::ResolveModelConfigResponse* response);
+
+// Rows and columns of patches in an image: image_size / patch_size, or a square of
+// num_patches.
+absl::StatusOr<std::vector<int64_t>> PatchGrid(const Tower& tower);
 
 // A row a patch, after those of the prefix tokens.
 absl::Status ResolveLearnedGrid(const Tower& tower, v1::ResolveModelConfigResponse* response);

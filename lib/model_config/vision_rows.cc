@@ -1,4 +1,4 @@
-// The rows of VisionFamilyTable: vision and audio towers, and the transformers of
+// Vision and audio towers, and the transformers of
 // diffusion models (by their class, since they have no model_type).
 #include <array>
 
@@ -86,7 +86,10 @@ constexpr std::array kFamilies = {
         .axial = {.rope_type = "multi_axis", .axes = "w h", .rotation = Rotation::kInterleaved}},
 
     // A bias over relative positions --------------------------------------------------
-    ModelFamily{.model_types = "beit data2vec-vision", .kind = Kind::kBeit, .tower = "vision"},
+    ModelFamily{.model_types = "beit data2vec-vision",
+                .kind = Kind::kBeit,
+                .tower = "vision",
+                .table = {.prefix_tokens = 1, .image_size = 224, .patch_size = 16}},
     ModelFamily{.model_types = "swin", .kind = Kind::kSwin, .tower = "vision"},
     ModelFamily{.model_types = "clap_audio_model", .kind = Kind::kSwin, .tower = "audio"},
 
@@ -99,6 +102,6 @@ constexpr std::array kFamilies = {
 
 }  // namespace
 
-std::span<const ModelFamily> VisionFamilyTable() { return kFamilies; }
+std::span<const ModelFamily> VisionRows() { return kFamilies; }
 
 }  // namespace posenc

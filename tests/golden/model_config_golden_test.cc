@@ -199,8 +199,7 @@ void ExpectAlibi(const v1::ResolvedEncoding& encoding, const Json& line) {
   const v1::AlibiSpec& alibi = encoding.spec().alibi();
   EXPECT_EQ(alibi.num_heads(), Int(line, "heads"));
   EXPECT_EQ(alibi.alibi_bias_max(), Get(line, "bias_max").GetDouble());
-  EXPECT_EQ(alibi.form(), Flag(line, "bidirectional") ? v1::ALIBI_FORM_SYMMETRIC
-                                                      : v1::ALIBI_FORM_RELATIVE_CAUSAL);
+  EXPECT_EQ(alibi.form() == v1::ALIBI_FORM_SYMMETRIC, Flag(line, "bidirectional"));
   EXPECT_EQ(encoding.max_position_embeddings(), Int(line, "max_position_embeddings"));
   EXPECT_TRUE(Canonicalize(encoding.spec()).ok());
 }

@@ -1,6 +1,5 @@
-// The rows of FamilyTable: text models, encoders and encoder-decoders. A
-// composite is named in the row of its text tower, which is what its config means
-// when the keys stand flat or the nested config does not say its type.
+// Decoders with RoPE. A composite is named in the row of its text tower, which is what its config
+// means when the keys stand flat or the nested config does not say its type.
 #include <array>
 
 #include "lib/model_config/family_table.h"
@@ -32,15 +31,19 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "qwen3", .rope = {.head_dim = 128}},
     ModelFamily{.model_types =
                     "qwen2_moe qwen3_moe starcoder2 seed_oss arcee dots1 olmo olmo2 olmoe "
-                    "internlm2 internlm3 nemotron-nas exaone xverse deepseek aquila yi minicpm "
+                    "nemotron-nas exaone xverse deepseek aquila yi minicpm "
                     "minicpm4 minicpmv telechat telechat2 telechat3 granite granitemoe "
                     "granitemoeshared diffllama doge moshi"},
+    ModelFamily{.model_types = "internlm2 internlm3",
+                .rope = {.growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64}},
     ModelFamily{.model_types = "internlm",
-                .rope = {.theta_keys = "rope_theta rotary/base", .map_key = "rotary"}},
+                .rope = {.theta_keys = "rope_theta rotary/base",
+                         .map_key = "rotary",
+                         .growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64}},
     ModelFamily{.model_types = "hunyuan hunyuan_v1_dense hunyuan_v1_moe",
                 .rope = {.head_dim_keys = "head_dim attention_head_dim"}},
     ModelFamily{.model_types = "hunyuan_vl hunyuan_vl_text", .rope = {.mrope_scheme = "xdrope"}},
-    ModelFamily{.model_types = "hy_v3", .rope = {.theta = 11158840}},
+    ModelFamily{.model_types = "hy_v3", .since_v5 = true, .rope = {.theta = 11158840}},
     ModelFamily{.model_types = "gemma",
                 .hidden_size = 3072,
                 .num_attention_heads = 16,
@@ -69,6 +72,7 @@ constexpr std::array kFamilies = {
                              "beta_slow": 1, "truncate": false,
                              "original_max_position_embeddings": 4096})"}},
     ModelFamily{.model_types = "ministral3",
+                .since_v5 = true,
                 .rope = {.theta = 1e6,
                          .head_dim = 128,
                          .default_map = R"({"rope_type": "yarn", "factor": 16, "beta_fast": 32,
@@ -77,6 +81,7 @@ constexpr std::array kFamilies = {
                              "original_max_position_embeddings": 16384})",
                          .query_scale = QueryScaleRule::kMinistral}},
     ModelFamily{.model_types = "mistral4",
+                .since_v5 = true,
                 .rope = {.head_dim_keys = kMlaHeadDim,
                          .head_dim = 64,
                          .rotation = Rotation::kInterleavedToHalf,
@@ -114,7 +119,9 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "stablelm", .rope = {.partial = 0.25, .partial_in_v5 = true}},
     ModelFamily{.model_types = "bamba", .rope = {.partial = 0.5, .partial_in_v5 = true}},
     ModelFamily{.model_types = "glm4_moe glmasr", .rope = {.partial = 0.5, .partial_in_v5 = true}},
-    ModelFamily{.model_types = "solar_open", .rope = {.theta = 1e6, .partial_in_v5 = true}},
+    ModelFamily{.model_types = "solar_open",
+                .since_v5 = true,
+                .rope = {.theta = 1e6, .partial_in_v5 = true}},
     ModelFamily{.model_types = "recurrent_gemma", .rope = {.partial = 0.5, .head_dim = 256}},
     ModelFamily{.model_types = "phi3 phi3_v phi4mm phi4_multimodal maira2",
                 .hidden_size = 3072,
@@ -122,7 +129,7 @@ constexpr std::array kFamilies = {
                 .num_hidden_layers = 32,
                 .max_position_embeddings = 4096,
                 .rope = {.partial_in_v5 = true, .original_length = 4096}},
-    ModelFamily{.model_types = "phimoe", .rope = {.theta = 1e6, .variant = "phimoe"}},
+    ModelFamily{.model_types = "phimoe", .rope = {.theta = 1e6}},
     ModelFamily{.model_types = "phi-msft mixformer-sequential",
                 .rope = {.theta_keys = "",
                          .rotary_dim_key = "rotary_dim",
@@ -131,8 +138,10 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "qwen",
                 .rope = {.theta_keys = "rotary_emb_base rope_theta",
                          .partial_keys = "rotary_pct",
-                         .head_dim_keys = "kv_channels"}},
+                         .head_dim_keys = "kv_channels",
+                         .query_scale = QueryScaleRule::kQwen}},
     ModelFamily{.model_types = "minimax_m2 minimax_m3 minimax_m3_vl minimax_m3_vl_text",
+                .since_v5 = true,
                 .rope = {.theta = 5e6, .partial_in_v5 = true, .rotary_dim_key = "rotary_dim"}},
 
     // RoPE of adjacent channels --------------------------------------------------------
@@ -176,8 +185,14 @@ constexpr std::array kFamilies = {
                          .rotation = Rotation::kComplex,
                          .channels_last = true,
                          .mla_softmax_scale = true}},
-    ModelFamily{.model_types = "deepseek_v3 deepseek_v32 kimi_k2 kimi_k25 kimi_linear kimi_k3 "
-                               "glm4_moe_lite glm_moe_dsa youtu axk1 axk2",
+    ModelFamily{.model_types = "deepseek_v3 kimi_k2 kimi_k25 kimi_linear kimi_k3",
+                .rope = {.head_dim_keys = kMlaHeadDim,
+                         .head_dim = 64,
+                         .rotation = Rotation::kInterleavedToHalf,
+                         .channels_last = true,
+                         .mla_softmax_scale = true}},
+    ModelFamily{.model_types = "deepseek_v32 glm4_moe_lite glm_moe_dsa youtu axk1 axk2",
+                .since_v5 = true,
                 .rope = {.head_dim_keys = kMlaHeadDim,
                          .head_dim = 64,
                          .rotation = Rotation::kInterleavedToHalf,
@@ -193,6 +208,7 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "minicpm3",
                 .rope = {.head_dim_keys = kMlaHeadDim, .head_dim = 32, .channels_last = true}},
     ModelFamily{.model_types = "deepseek_v4",
+                .since_v5 = true,
                 .rope = {.rotary_dim_key = kMlaHeadDim,
                          .rotary_dim = 64,
                          .head_dim = 512,
@@ -208,6 +224,7 @@ constexpr std::array kFamilies = {
                 .max_position_embeddings = 131072,
                 .rope = {.theta = 1e6, .head_dim = 256, .layers = LayerRule::kGemma3}},
     ModelFamily{.model_types = "gemma4_text gemma4 diffusion_gemma",
+                .since_v5 = true,
                 .hidden_size = 2304,
                 .num_attention_heads = 8,
                 .num_hidden_layers = 30,
@@ -253,6 +270,7 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "mimo_v2_flash",
                 .rope = {.partial = 0.334, .partial_in_v5 = true, .layers = LayerRule::kMimoV2}},
     ModelFamily{.model_types = "step3p7 laguna mellum zaya",
+                .since_v5 = true,
                 .rope = {.layers = LayerRule::kByLayerType}},
 
     // RoPE over several axes ---------------------------------------------------------------
@@ -271,6 +289,7 @@ constexpr std::array kFamilies = {
                          .mrope_scheme = "interleaved",
                          .mrope_section = {24, 20, 20}}},
     ModelFamily{.model_types = "qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text",
+                .since_v5 = true,
                 .rope = {.partial = 0.25,
                          .partial_in_v5 = true,
                          .head_dim = 256,
@@ -281,6 +300,7 @@ constexpr std::array kFamilies = {
         .model_types = "cosmos3 cosmos3_text",
         .rope = {.theta = 1e8, .mrope_scheme = "interleaved", .mrope_section = {24, 20, 20}}},
     ModelFamily{.model_types = "cohere_compass cohere_compass_text",
+                .since_v5 = true,
                 .rope = {.rotation = Rotation::kInterleaved,
                          .layers = LayerRule::kByLayerType,
                          .mrope_scheme = "interleaved",
@@ -301,94 +321,13 @@ constexpr std::array kFamilies = {
                          .mrope_scheme = "ernie",
                          .mrope_section = {22, 22, 20}}},
 
-    // RoPE encoders --------------------------------------------------------------------------
-    ModelFamily{.model_types = "modernbert modernbert-decoder",
-                .tower = "encoder",
-                .rope = {.layers = LayerRule::kModernBert}},
-    ModelFamily{.model_types = "eurobert", .tower = "encoder"},
-    ModelFamily{.model_types = "nomic_bert",
-                .tower = "encoder",
-                .rope = {.theta = 1000,
-                         .theta_keys = "rope_theta rotary_emb_base",
-                         .partial_keys = "partial_rotary_factor rotary_emb_fraction"}},
-    ModelFamily{.model_types = "jina_embeddings_v3",
-                .tower = "encoder",
-                .rope = {.theta = 20000, .theta_keys = "rope_theta rotary_emb_base"}},
-    ModelFamily{.model_types = "roformer",
-                .tower = "encoder",
-                .rope = {.theta_keys = "",
-                         .rotation = Rotation::kInterleaved,
-                         .map_key = "-",
-                         .variant = "float64_table",
-                         .arithmetic = v1::ARITHMETIC_EXACT}},
-    ModelFamily{.model_types = "esm", .kind = Kind::kEsm, .tower = "encoder"},
-
-    // Added to the scores ----------------------------------------------------------------------
-    ModelFamily{.model_types = "bloom", .kind = Kind::kBloom},
-    ModelFamily{.model_types = "mpt", .kind = Kind::kMpt},
-    ModelFamily{.model_types = "t5 mt5 longt5 switch_transformers pop2piano", .kind = Kind::kT5},
-    ModelFamily{.model_types = "umt5", .kind = Kind::kT5, .table = {.per_layer = true}},
-    ModelFamily{.model_types = "mpnet",
-                .kind = Kind::kMpnet,
-                .tower = "encoder",
-                .table = {.after_padding = true}},
-    ModelFamily{.model_types = "deberta deberta-v2", .kind = Kind::kDeberta, .tower = "encoder"},
-    ModelFamily{.model_types = "xlnet", .kind = Kind::kXlnet},
-
-    // Added to the embeddings -------------------------------------------------------------------
-    ModelFamily{.model_types = "gpt2 gpt_bigcode gpt_neo openai-gpt ctrl clip_text_model "
-                               "siglip_text_model clip siglip",
-                .kind = Kind::kLearned},
-    // Sequential recommenders: no model_type, and keys of their own.
-    ModelFamily{.model_types = "bert4rec sasrec", .kind = Kind::kLearned},
-    ModelFamily{.model_types = "opt biogpt",
-                .kind = Kind::kLearned,
-                .table = {.extra_rows = 2, .offset = 2}},
-    ModelFamily{.model_types = "bart mbart plbart",
-                .kind = Kind::kLearned,
-                .tower = "encoder decoder",
-                .table = {.extra_rows = 2, .offset = 2}},
-    ModelFamily{.model_types = "blenderbot blenderbot-small",
-                .kind = Kind::kLearned,
-                .tower = "encoder decoder"},
-    ModelFamily{.model_types = "bert electra albert distilbert mobilebert layoutlm",
-                .kind = Kind::kBert,
-                .tower = "encoder"},
-    ModelFamily{.model_types = "roberta xlm-roberta camembert longformer xlm-roberta-xl "
-                               "data2vec-text xmod roberta-prelayernorm",
-                .kind = Kind::kBert,
-                .tower = "encoder",
-                .hidden_size = 768,
-                .table = {.after_padding = true}},
-    ModelFamily{.model_types = "clap_text_model clap",
-                .kind = Kind::kLearned,
-                .max_position_embeddings = 514,
-                .table = {.after_padding = true}},
-    ModelFamily{.model_types = "marian pegasus",
-                .kind = Kind::kSinusoidal,
-                .tower = "encoder decoder",
-                .max_position_embeddings = 1024},
-    ModelFamily{.model_types = "m2m_100 nllb-moe speech_to_text fsmt seamless_m4t",
-                .kind = Kind::kSinusoidal,
-                .tower = "encoder decoder",
-                .max_position_embeddings = 1024,
-                .table = {.fairseq = true}},
-    ModelFamily{.model_types = "xglm",
-                .kind = Kind::kSinusoidal,
-                .max_position_embeddings = 2048,
-                .table = {.fairseq = true}},
-    ModelFamily{.model_types = "whisper", .kind = Kind::kWhisper},
-    ModelFamily{.model_types = "grounding-dino", .kind = Kind::kGroundingDino},
-
-    // No position at all ------------------------------------------------------------------------
-    ModelFamily{.model_types = "nemotron_h jamba mamba mamba2 falcon_mamba", .kind = Kind::kNone},
 };
 
 constexpr ModelFamily kGeneric = {.model_types = ""};
 
 }  // namespace
 
-std::span<const ModelFamily> FamilyTable() { return kFamilies; }
+std::span<const ModelFamily> DecoderRows() { return kFamilies; }
 
 const ModelFamily& GenericRopeFamily() { return kGeneric; }
 

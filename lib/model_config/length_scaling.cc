@@ -1,0 +1,174 @@
+#include "lib/model_config/length_scaling.h"
+
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "lib/base/status.h"
+#include "lib/model_config/fields.h"
+
+namespace posenc {
+namespace {
+
+// The length that these scalings are measured against.
+absl::StatusOr<int64_t> RequiredLength(const ScalingInput& input) {
+  if (input.max_position_embeddings > 0) return input.max_position_embeddings;
+  return FieldError(input.tower.keys.FieldOf("max_position_embeddings"),
+                    absl::StrCat("is required for rope_type ", input.type.rope_type));
+}
+
+// d/(d - 2) has no value at 2 channels.
+absl::Status CheckGrowingWidth(const ScalingInput& input) {
+  if (input.rotary_dim >= 4) return absl::OkStatus();
+  return FieldError(input.tower.keys.FieldOf("head_dim"),
+                    absl::StrCat("gives ", input.rotary_dim,
+                                 " rotary channels, must be at least "
+                                 "4 for rope_type ",
+                                 input.type.rope_type));
+}
+
+// InternLM 1 names its factor otherwise, and has one by default.
+absl::StatusOr<double> DynamicFactor(const ScalingInput& input) {
+  if (input.keys.map.key() != "rotary") return RequiredFactor(input, "factor");
+  ASSIGN_OR_RETURN(const std::optional<double> factor,
+                   ReadPositiveNumber(input.keys.map["scaling_factor"]));
+  return factor.value_or(1);
+}
+
+// One list of factors, a number above 0 a frequency.
+absl::StatusOr<std::vector<double>> FactorList(const ScalingInput& input, absl::string_view key) {
+  const JsonValue list = input.keys.Find(key);
+  if (!list.has_value()) {
+    return FieldError(input.keys.map.FieldOf(key),
+                      absl::StrCat("is required for rope_type ", input.type.rope_type));
+  }
+  ASSIGN_OR_RETURN(const std::vector<double> factors, ReadNumbers(list));
+  const size_t frequencies = static_cast<size_t>(input.rotary_dim / 2);
+  if (factors.size() != frequencies) {
+    return FieldError(list.field(), absl::StrCat("must have a number for each of the ", frequencies,
+                                                 " frequencies of ", input.rotary_dim,
+                                                 " rotary channels, has ", factors.size()));
+  }
+  for (const JsonValue& factor : list.children()) {
+    RETURN_IF_ERROR(ReadPositiveNumber(factor).status());
+  }
+  return factors;
+}
+
+// max_position_embeddings / original, unless the file has a factor of its own.
+absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original) {
+  const JsonValue value = input.keys.Find("factor");
+  ASSIGN_OR_RETURN(const std::optional<double> given, ReadPositiveNumber(value));
+  ASSIGN_OR_RETURN(const int64_t length, RequiredLength(input));
+  const double implied = static_cast<double>(length) / static_cast<double>(original);
+  if (!given.has_value()) {
+    input.tower.findings.AddMissing(
+        Rule::kLongropeFactorImplied, input.keys.map, "factor",
+        {.message = absl::StrCat("factor is not given; max_position_embeddings / "
+                                 "original_max_position_embeddings, ",
+                                 NumberText(implied), ", is used."),
+         .fix = absl::StrCat("\"factor\": ", NumberText(implied))});
+    return implied;
+  }
+  NoteSmallFactor(input, *given);
+  const bool beside = input.tower.keys["original_max_position_embeddings"].has_value();
+  if (*given == implied || !beside) return *given;
+  input.tower.findings.Add(
+      Rule::kCompatDiffers, value,
+      {.message =
+           absl::StrCat("transformers 4 uses max_position_embeddings / "
+                        "original_max_position_embeddings, ",
+                        NumberText(implied), ", whatever factor says; transformers 5 uses factor."),
+       .expected = NumberText(implied)});
+  return input.tower.compat() == v1::COMPAT_V4_57 ? implied : *given;
+}
+
+}  // namespace
+
+absl::Status SetDynamic(const ScalingInput& input, v1::RopeSpec* spec) {
+  RETURN_IF_ERROR(CheckGrowingWidth(input));
+  ASSIGN_OR_RETURN(const std::optional<double> alpha, ReadNumber(input.keys.Find("alpha")));
+  if (alpha.value_or(0) != 0) return SetNtk(input, spec->mutable_ntk());
+  ASSIGN_OR_RETURN(const double factor, DynamicFactor(input));
+  ASSIGN_OR_RETURN(const int64_t length, RequiredLength(input));
+  NoteSmallFactor(input, factor);
+  v1::DynamicScaling& dynamic = *spec->mutable_dynamic();
+  dynamic.set_factor(factor);
+  dynamic.set_max_position_embeddings(length);
+  dynamic.set_growth(input.tower.family.rope.growth);
+  if (input.tower.model.has_sequence_length()) {
+    dynamic.set_sequence_length(input.tower.model.sequence_length());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetNtk(const ScalingInput& input, v1::NtkScaling* ntk) {
+  RETURN_IF_ERROR(CheckGrowingWidth(input));
+  const JsonValue value = input.keys.Find("alpha");
+  ASSIGN_OR_RETURN(const std::optional<double> alpha, ReadPositiveNumber(value));
+  if (alpha.has_value()) {
+    if (*alpha < 1) {
+      return FieldError(value.field(), absl::StrCat("must be at least 1, got ", value.Text()));
+    }
+    ntk->set_alpha(*alpha);
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(const double factor, RequiredFactor(input, "factor"));
+  if (factor < 1) {
+    return FieldError(
+        input.keys.Find("factor").field(),
+        absl::StrCat("must be at least 1 for rope_type ntk, got ", NumberText(factor)));
+  }
+  ntk->set_factor(factor);
+  return absl::OkStatus();
+}
+
+absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrope) {
+  ASSIGN_OR_RETURN(const int64_t original, OriginalLength(input));
+  ASSIGN_OR_RETURN(const std::vector<double> short_factor, FactorList(input, "short_factor"));
+  ASSIGN_OR_RETURN(const std::vector<double> long_factor, FactorList(input, "long_factor"));
+  ASSIGN_OR_RETURN(const std::optional<double> attention_factor, AttentionFactor(input));
+  ASSIGN_OR_RETURN(const double factor, LengthFactor(input, original));
+  NoteLengthNotExtended(input, original);
+  longrope->mutable_short_factor()->Assign(short_factor.begin(), short_factor.end());
+  longrope->mutable_long_factor()->Assign(long_factor.begin(), long_factor.end());
+  longrope->set_original_max_position_embeddings(original);
+  longrope->set_factor(factor);
+  if (attention_factor.has_value()) longrope->set_attention_factor(*attention_factor);
+  if (input.tower.model.has_sequence_length()) {
+    longrope->set_sequence_length(input.tower.model.sequence_length());
+  }
+  ASSIGN_OR_RETURN(const std::optional<double> short_mscale,
+                   ReadPositiveNumber(input.keys.Find("short_mscale")));
+  ASSIGN_OR_RETURN(const std::optional<double> long_mscale,
+                   ReadPositiveNumber(input.keys.Find("long_mscale")));
+  if (short_mscale.has_value()) longrope->set_short_mscale(*short_mscale);
+  if (long_mscale.has_value()) longrope->set_long_mscale(*long_mscale);
+  if (!attention_factor.has_value() && !short_mscale.has_value() && factor > 1 && original < 2) {
+    return FieldError(
+        input.keys.map.FieldOf("original_max_position_embeddings"),
+        absl::StrCat("must be at least 2, since its logarithm divides, got ", original));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> SetQwenDynamic(const ScalingInput& input, v1::RopeSpec* spec) {
+  const Tower& tower = input.tower;
+  ASSIGN_OR_RETURN(const std::optional<bool> enabled, ReadBool(tower.keys["use_dynamic_ntk"]));
+  if (!enabled.value_or(false)) return false;
+  RETURN_IF_ERROR(CheckGrowingWidth(input));
+  const JsonValue length = tower.keys["seq_length"];
+  ASSIGN_OR_RETURN(const std::optional<int64_t> trained, ReadPositiveInt(length));
+  if (!trained.has_value()) {
+    return FieldError(tower.keys.FieldOf("seq_length"), "is required beside use_dynamic_ntk");
+  }
+  v1::DynamicScaling& dynamic = *spec->mutable_dynamic();
+  dynamic.set_max_position_embeddings(*trained);
+  dynamic.set_growth(v1::DYNAMIC_GROWTH_POWER_OF_TWO);
+  if (tower.model.has_sequence_length()) {
+    dynamic.set_sequence_length(tower.model.sequence_length());
+  }
+  return true;
+}
+
+}  // namespace posenc

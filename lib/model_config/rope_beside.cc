@@ -1,0 +1,89 @@
+#include "lib/model_config/rope_beside.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "lib/base/status.h"
+#include "lib/model_config/fields.h"
+
+namespace posenc {
+
+absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding) {
+  const Tower& tower = input.tower;
+  const RopeKeys& keys = input.keys;
+  const RopeTraits& traits = tower.family.rope;
+  if (traits.mrope_scheme.empty()) return absl::OkStatus();
+  JsonValue list = keys.Find("mrope_section");
+  if (!list.has_value()) list = keys.Find("xdrope_section");
+  std::vector<int64_t> sections(traits.mrope_section.begin(), traits.mrope_section.end());
+  if (list.has_value()) {
+    ASSIGN_OR_RETURN(sections, ReadInts(list));
+  } else if (sections[0] == 0) {
+    return absl::OkStatus();
+  }
+  int64_t sum = 0;
+  for (const int64_t section : sections) sum += section;
+  const int64_t frequencies = encoding->spec().rope().rotary_dim() / 2;
+  if (sum != frequencies) {
+    const std::string field = list.present()       ? list.field()
+                              : keys.map.present() ? keys.map.FieldOf("mrope_section")
+                                                   : tower.keys.FieldOf("rope_scaling");
+    return FieldError(field, absl::StrCat("must sum to the ", frequencies,
+                                          " frequencies of a head, sums to ", sum));
+  }
+  v1::MropeSections& mrope = *encoding->mutable_mrope();
+  mrope.mutable_sections()->Assign(sections.begin(), sections.end());
+  ASSIGN_OR_RETURN(const std::optional<bool> interleaved, ReadBool(keys.Find("mrope_interleaved")));
+  std::string scheme(traits.mrope_scheme);
+  if (interleaved.has_value() && scheme != "ernie" && scheme != "xdrope") {
+    scheme = *interleaved ? "interleaved" : "contiguous";
+  }
+  mrope.set_scheme(scheme);
+  return absl::OkStatus();
+}
+
+absl::Status SetQueryScale(const ScalingInput& input, v1::ResolvedEncoding* encoding) {
+  const JsonValue& keys = input.tower.keys;
+  switch (input.tower.family.rope.query_scale) {
+    case QueryScaleRule::kNone:
+      return absl::OkStatus();
+    case QueryScaleRule::kQwen: {
+      ASSIGN_OR_RETURN(const std::optional<bool> logn, ReadBool(keys["use_logn_attn"]));
+      ASSIGN_OR_RETURN(const std::optional<int64_t> length, ReadPositiveInt(keys["seq_length"]));
+      if (!logn.value_or(false) || !length.has_value()) return absl::OkStatus();
+      v1::QueryScale& query = *encoding->mutable_query_scale();
+      query.set_rule("logn");
+      query.set_length(*length);
+      return absl::OkStatus();
+    }
+    case QueryScaleRule::kLlama4: {
+      ASSIGN_OR_RETURN(const std::optional<bool> tuned, ReadBool(keys["attn_temperature_tuning"]));
+      if (!tuned.value_or(true)) return absl::OkStatus();
+      ASSIGN_OR_RETURN(const std::optional<double> scale, ReadNumber(keys["attn_scale"]));
+      ASSIGN_OR_RETURN(const std::optional<int64_t> floor, ReadPositiveInt(keys["floor_scale"]));
+      v1::QueryScale& query = *encoding->mutable_query_scale();
+      query.set_rule("floor_log");
+      query.set_beta(scale.value_or(0.1));
+      query.set_length(floor.value_or(8192));
+      query.set_shift(1);
+      query.set_nope_layers_only(true);
+      return absl::OkStatus();
+    }
+    case QueryScaleRule::kMinistral: {
+      ASSIGN_OR_RETURN(const std::optional<double> beta,
+                       ReadNumber(input.keys.Find("llama_4_scaling_beta")));
+      if (!beta.has_value()) return absl::OkStatus();
+      ASSIGN_OR_RETURN(const int64_t original, OriginalLength(input));
+      v1::QueryScale& query = *encoding->mutable_query_scale();
+      query.set_rule("floor_log");
+      query.set_beta(*beta);
+      query.set_length(original);
+      return absl::OkStatus();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace posenc

@@ -1,0 +1,51 @@
+#include "lib/model_config/rope_lints.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace posenc {
+
+void NoteMisplacedKeys(const Tower& tower, const RopeKeys& keys) {
+  for (absl::string_view name : {"factor", "rope_condense_ratio", "rope_type"}) {
+    const JsonValue value = tower.keys[name];
+    if (!value.has_value()) continue;
+    const bool scaled = keys.Find("factor").has_value();
+    if (name == "rope_condense_ratio" && scaled) continue;  // the same, said in both ways
+    tower.findings.Add(
+        Rule::kRopeKeyIgnored, value,
+        {.message = absl::StrCat(name,
+                                 " stands outside rope_scaling, where no reader applies "
+                                 "it; it is ignored here too."),
+         .expected = "inside rope_scaling, beside its rope_type"});
+  }
+}
+
+void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding) {
+  const JsonValue type = tower.keys["model_type"];
+  if (encoding.rope_type() != "default" || !type.is_string() || type.string() != "llama" ||
+      encoding.spec().rope().rope_theta() != 500000 ||
+      encoding.max_position_embeddings() < 131072) {
+    return;
+  }
+  const FindingText text = {
+      .message =
+          "This is the base and the length of Llama 3.1, whose llama3 scaling is missing; "
+          "without it long texts degrade.",
+      .expected = "rope_type llama3",
+      .fix = R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, )"
+             R"("high_freq_factor": 4.0, "original_max_position_embeddings": 8192})"};
+  const JsonValue scaling = tower.keys["rope_scaling"];
+  if (scaling.present()) {
+    tower.findings.Add(Rule::kScalingLost, scaling, text);
+  } else {
+    tower.findings.AddMissing(Rule::kScalingLost, tower.keys, "rope_scaling", text);
+  }
+}
+
+void NotePositionType(const Tower& tower) {
+  const JsonValue type = tower.keys["position_embedding_type"];
+  if (!type.is_string() || type.string() == "rope" || type.string() == "rotary") return;
+  tower.findings.Add(Rule::kPositionTypeIgnored, type,
+                     {.message = "This family has RoPE whatever position_embedding_type says."});
+}
+
+}  // namespace posenc

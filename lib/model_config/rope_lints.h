@@ -1,0 +1,24 @@
+// Findings about RoPE keys that change nothing of what a config means, but are
+// most likely mistakes.
+#ifndef POSENC_LIB_MODEL_CONFIG_ROPE_LINTS_H_
+#define POSENC_LIB_MODEL_CONFIG_ROPE_LINTS_H_
+
+#include "lib/model_config/rope_keys.h"
+#include "lib/model_config/tower.h"
+#include "posenc/v1/model_config.pb.h"
+
+namespace posenc {
+
+// A factor, type or ratio where a reader of the map cannot see it.
+void NoteMisplacedKeys(const Tower& tower, const RopeKeys& keys);
+
+// Llama 3.1 to 3.3 without their llama3 block: it was dropped to get past a reader
+// that did not know it, or by a converter.
+void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding);
+
+// A position_embedding_type left over from the config that this one was made from.
+void NotePositionType(const Tower& tower);
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_MODEL_CONFIG_ROPE_LINTS_H_

@@ -1,0 +1,108 @@
+#include "lib/model_config/rope_theta.h"
+
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "lib/base/status.h"
+#include "lib/model_config/fields.h"
+
+namespace posenc {
+namespace {
+
+class ThetaRule {
+ public:
+  ThetaRule(const Tower& tower, const LayerGroup& group)
+      : tower_(tower),
+        group_(group),
+        keys_(group.theta_keys.empty() ? tower.family.rope.theta_keys : group.theta_keys),
+        default_(group.theta != 0 ? group.theta : tower.family.rope.theta) {}
+
+  absl::StatusOr<double> Resolve() {
+    ASSIGN_OR_RETURN(const JsonValue outer, Outer());
+    const JsonValue inner = group_.keys.Find("rope_theta");
+    ASSIGN_OR_RETURN(const std::optional<double> outer_theta, ReadPositiveNumber(outer));
+    ASSIGN_OR_RETURN(const std::optional<double> inner_theta, ReadPositiveNumber(inner));
+    if (inner_theta.has_value()) {
+      if (outer_theta.has_value() && *outer_theta != *inner_theta) NoteTwoBases(inner, outer);
+      if (!outer_theta.has_value() && *inner_theta != default_) NoteNewFormOnly(inner);
+      return *inner_theta;
+    }
+    if (outer_theta.has_value()) return *outer_theta;
+    return Default();
+  }
+
+ private:
+  absl::StatusOr<JsonValue> Outer() const {
+    if (group_.theta_value.has_value()) return group_.theta_value;
+    return OneOf(tower_.keys, keys_);
+  }
+
+  absl::StatusOr<double> Default() {
+    if (!tower_.family.rope.theta_ratio_key.empty()) {
+      ASSIGN_OR_RETURN(const std::optional<double> ratio,
+                       ReadPositiveNumber(tower_.keys[tower_.family.rope.theta_ratio_key]));
+      return default_ * ratio.value_or(1);
+    }
+    if (keys_.empty()) return default_;  // no file of the family has a base
+    const std::string first(std::string(keys_.substr(0, keys_.find(' '))));
+    const JsonValue null_theta = tower_.keys[first];
+    const FindingText text = {
+        .message =
+            absl::StrCat("The base is ", null_theta.present() ? "null" : "not given",
+                         "; the default of the family, ", NumberText(default_), ", is used."),
+        .expected = NumberText(default_),
+        .fix = absl::StrCat("\"", first, "\": ", NumberText(default_))};
+    if (null_theta.present()) {
+      tower_.findings.Add(Rule::kThetaNull, null_theta, text);
+    } else {
+      tower_.findings.AddMissing(Rule::kThetaDefaulted, tower_.keys, first, text);
+      NoteOldDefault(first);
+    }
+    return tower_.compat() == v1::COMPAT_V4_57 && tower_.family.rope.theta_v4 != 0
+               ? tower_.family.rope.theta_v4
+               : default_;
+  }
+
+  void NoteOldDefault(absl::string_view key) const {
+    const double old = tower_.family.rope.theta_v4;
+    if (old == 0) return;
+    tower_.findings.AddMissing(
+        Rule::kCompatDiffers, tower_.keys, key,
+        {.message = absl::StrCat("Without a base transformers 4 takes ", NumberText(old),
+                                 ", transformers 5 takes ", NumberText(default_), "."),
+         .expected = NumberText(default_)});
+  }
+
+  void NoteTwoBases(const JsonValue& inner, const JsonValue& outer) const {
+    tower_.findings.Add(
+        Rule::kThetaMismatch, outer,
+        {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(),
+                                 " differ; readers of the new form use the latter, as here, "
+                                 "readers of the old form the former."),
+         .expected = inner.Text()});
+  }
+
+  // A file that an old reader takes for base 10000.
+  void NoteNewFormOnly(const JsonValue& inner) const {
+    if (inner.line() == 0 || tower_.family.since_v5) return;
+    tower_.findings.Add(
+        Rule::kThetaOnlyNewForm, inner,
+        {.message = absl::StrCat("The base stands only inside rope_parameters; a reader of the "
+                                 "old form takes its default instead."),
+         .fix = absl::StrCat("\"rope_theta\": ", inner.Text())});
+  }
+
+  const Tower& tower_;
+  const LayerGroup& group_;
+  const absl::string_view keys_;
+  const double default_;
+};
+
+}  // namespace
+
+absl::StatusOr<double> RopeTheta(const Tower& tower, const LayerGroup& group) {
+  return ThetaRule(tower, group).Resolve();
+}
+
+}  // namespace posenc

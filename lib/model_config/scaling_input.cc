@@ -1,0 +1,108 @@
+#include "lib/model_config/scaling_input.h"
+
+#include "absl/strings/str_cat.h"
+#include "lib/base/status.h"
+#include "lib/model_config/fields.h"
+
+namespace posenc {
+namespace {
+
+constexpr absl::string_view kOriginalLength = "original_max_position_embeddings";
+
+// The length is in two places and they differ.
+void NoteTwoLengths(const ScalingInput& input, const JsonValue& inner, const JsonValue& outer) {
+  const bool outer_wins = input.tower.compat() == v1::COMPAT_V5_16;
+  input.tower.findings.Add(
+      Rule::kOriginalLengthMismatch, outer,
+      {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(), " differ; ",
+                               outer_wins ? "the former" : "the latter",
+                               " is used. transformers 5 lets the one beside the map win."),
+       .expected = inner.Text()});
+}
+
+}  // namespace
+
+absl::StatusOr<double> RequiredFactor(const ScalingInput& input, absl::string_view key) {
+  ASSIGN_OR_RETURN(const std::optional<double> factor, ReadPositiveNumber(input.keys.Find(key)));
+  if (factor.has_value()) return *factor;
+  return FieldError(input.keys.map.FieldOf(key),
+                    absl::StrCat("is required for rope_type ", input.type.rope_type));
+}
+
+absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
+  const JsonValue inner = input.keys.Find(kOriginalLength);
+  const JsonValue outer = input.tower.keys[kOriginalLength];
+  ASSIGN_OR_RETURN(const std::optional<int64_t> inside, ReadPositiveInt(inner));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> beside, ReadPositiveInt(outer));
+  if (inside.has_value() && beside.has_value() && *inside != *beside) {
+    NoteTwoLengths(input, inner, outer);
+    if (input.tower.compat() == v1::COMPAT_V5_16) return *beside;
+  }
+  if (inside.has_value()) return *inside;
+  if (beside.has_value()) return *beside;
+  if (input.tower.family.rope.original_length != 0) {
+    return input.tower.family.rope.original_length;
+  }
+  if (input.max_position_embeddings == 0 || input.type.rope_type == "llama3") {
+    return FieldError(input.keys.map.FieldOf(kOriginalLength),
+                      absl::StrCat("is required for rope_type ", input.type.rope_type));
+  }
+  input.tower.findings.AddMissing(
+      Rule::kOriginalLengthMissing, input.keys.map, kOriginalLength,
+      {.message = absl::StrCat("The training length is not given; max_position_embeddings (",
+                               input.max_position_embeddings,
+                               ") stands in, which is wrong if it was raised by factor already."),
+       .expected = "the length before scaling",
+       .fix = absl::StrCat("\"", kOriginalLength, "\": ", input.max_position_embeddings)});
+  return input.max_position_embeddings;
+}
+
+// The final multiplier of cos and sin where the file or the family gives it.
+absl::StatusOr<std::optional<double>> AttentionFactor(const ScalingInput& input) {
+  const JsonValue value = input.keys.Find("attention_factor");
+  ASSIGN_OR_RETURN(const std::optional<double> given, ReadNumber(value));
+  if (!given.has_value()) return input.attention_factor;
+  if (*given < 0) {
+    input.tower.findings.Add(Rule::kAttentionFactorNegative, value,
+                             {.message = "A negative attention_factor turns every score round.",
+                              .expected = "0 or more"});
+  }
+  return given;
+}
+
+void NoteSmallFactor(const ScalingInput& input, double factor) {
+  if (factor >= 1) return;
+  input.tower.findings.Add(
+      Rule::kFactorBelowOne, input.keys.Find("factor"),
+      {.message = "A factor below 1 makes positions turn faster, which no training used.",
+       .expected = "1 or more"});
+}
+
+void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t original) {
+  if (input.max_position_embeddings == 0 || input.max_position_embeddings == original) return;
+  const double implied =
+      static_cast<double>(input.max_position_embeddings) / static_cast<double>(original);
+  if (implied == factor) return;
+  input.tower.findings.Add(
+      Rule::kFactorMismatch, input.keys.Find("factor"),
+      {.message = absl::StrCat("factor is ", NumberText(factor),
+                               ", but max_position_embeddings / original_max_position_embeddings "
+                               "is ",
+                               NumberText(implied),
+                               "; factor is used, transformers 4.52 to 4.55 would use the ratio."),
+       .expected = NumberText(implied)});
+}
+
+void NoteLengthNotExtended(const ScalingInput& input, int64_t original) {
+  if (input.max_position_embeddings == 0 || original < input.max_position_embeddings) return;
+  JsonValue value = input.keys.Find(kOriginalLength);
+  if (!value.present()) value = input.tower.keys[kOriginalLength];
+  if (!value.present()) return;
+  input.tower.findings.Add(
+      Rule::kOriginalLengthTooLong, value,
+      {.message = absl::StrCat("The training length is not below max_position_embeddings (",
+                               input.max_position_embeddings, "), so nothing is extended."),
+       .expected = absl::StrCat("below ", input.max_position_embeddings)});
+}
+
+}  // namespace posenc

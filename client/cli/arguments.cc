@@ -62,14 +62,31 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
   app->add_option("--layout", arguments->layout,
                   "cos_sin, cos_and_sin_half, cos_and_sin_full, pairs, inv_freq, table, slopes, "
                   "bias, bias_vector, buckets, bucket_vector");
-  app->add_option("--profile", arguments->profile,
-                  "a serving stack that fills in what is left open: vllm, ...");
+  CLI::Option* profile = app->add_option("--profile", arguments->profile,
+                                         "a serving stack that fills in what is left open: "
+                                         "flashinfer, hf, onnx, sglang, trtllm, vllm");
+  app->add_option("--max-model-len", arguments->max_model_len, "rows of the stack's table")
+      ->needs(profile);
+}
+
+void AddCheck(CLI::App* app, Arguments* arguments) {
+  app->add_option("models", arguments->models,
+                  "files, folders (every config.json below), or - for stdin")
+      ->required()
+      ->type_name("MODEL...");
+  app->add_option("--base", arguments->base, "the model that they are made from")
+      ->type_name("MODEL");
+  app->add_option("--fail-on", arguments->fail_on, "error, warning or never: what exits with 1")
+      ->capture_default_str();
+  app->add_option("--format", arguments->report_format, "text, json, github or sarif")
+      ->capture_default_str();
 }
 
 struct Subcommands {
   CLI::App* table;
   CLI::App* describe;
   CLI::App* resolve;
+  CLI::App* check;
   CLI::App* info;
   CLI::App* health;
 };
@@ -79,6 +96,7 @@ Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
       app->add_subcommand("table", "writes a table to a file"),
       app->add_subcommand("describe", "prints all about a table but its bytes, as JSON"),
       app->add_subcommand("resolve", "prints the encodings of a model's config.json, as JSON"),
+      app->add_subcommand("check", "finds what is wrong with models' configs, or not as in a base"),
       app->add_subcommand("info", "prints version, limits and encodings, as JSON"),
       app->add_subcommand("health", "exits 0 when the server is serving"),
   };
@@ -103,7 +121,8 @@ Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
                            ->required()
                            ->type_name("MODEL");
   AddModelFlags(commands.resolve, model, arguments);
-  for (CLI::App* command : {commands.resolve, commands.info, commands.health}) {
+  AddCheck(commands.check, arguments);
+  for (CLI::App* command : {commands.resolve, commands.check, commands.info, commands.health}) {
     AddServer(command, arguments);
   }
   return commands;
@@ -113,6 +132,7 @@ Command CommandOf(const Subcommands& commands) {
   if (commands.table->parsed()) return Command::kTable;
   if (commands.describe->parsed()) return Command::kDescribe;
   if (commands.resolve->parsed()) return Command::kResolve;
+  if (commands.check->parsed()) return Command::kCheck;
   if (commands.health->parsed()) return Command::kHealth;
   return Command::kInfo;
 }

@@ -6,12 +6,13 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "client/cli/exit_code.h"
 
 namespace posenc::cli {
 
-enum class Command { kTable, kDescribe, kResolve, kInfo, kHealth };
+enum class Command { kTable, kDescribe, kResolve, kCheck, kInfo, kHealth };
 
 // Flags of the design's section 6, by the same names.
 struct Arguments {
@@ -38,6 +39,13 @@ struct Arguments {
   std::string dtype;
   std::string layout;
   std::string profile;
+  std::optional<int64_t> max_model_len;
+
+  // check
+  std::vector<std::string> models;
+  std::optional<std::string> base;
+  std::string fail_on = "error";
+  std::string report_format = "text";
 
   // table
   std::string output;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "client/cli/check.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json.h"
 #include "client/cli/output_file.h"
@@ -126,6 +127,8 @@ absl::Status Run(const Arguments& arguments, const Client& client) {
       return RunDescribe(arguments, client);
     case Command::kResolve:
       return RunResolve(arguments, client);
+    case Command::kCheck:
+      return RunCheck(arguments, client);
     case Command::kInfo:
       return RunInfo(client);
     case Command::kHealth:

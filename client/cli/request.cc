@@ -76,6 +76,7 @@ absl::Status SetFormat(const Arguments& arguments, v1::TensorFormat* format) {
   format->set_dtype(*dtype);
   format->set_layout(*layout);
   format->set_profile(arguments.profile);
+  if (arguments.max_model_len) format->set_max_model_len(*arguments.max_model_len);
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "lib/base/canonical_key.h"
 #include "lib/base/status.h"
 #include "lib/families/selection.h"
+#include "lib/model_config/profile.h"
 #include "lib/model_config/resolve.h"
 #include "xxhash.h"
 
@@ -22,6 +23,7 @@ namespace {
 struct Source {
   v1::EncodingSpec spec;
   std::optional<v1::ResolvedEncoding> encoding;  // of a model
+  std::string model_type;
   google::protobuf::RepeatedPtrField<v1::Finding> findings;
 };
 
@@ -37,6 +39,7 @@ absl::StatusOr<Source> ResolveSource(const Request& request) {
                    ResolveModelConfig(request.model()));
   ASSIGN_OR_RETURN(source.encoding, OneEncoding(resolved));
   source.spec = source.encoding->spec();
+  source.model_type = resolved.model_type();
   source.findings = resolved.findings();
   return source;
 }
@@ -54,6 +57,32 @@ void FillFromModel(const Family& family, const v1::ResolvedEncoding& encoding,
     if (encoding.dtype() == "bf16") format->set_dtype(v1::DTYPE_BF16);
     if (encoding.dtype() == "f16") format->set_dtype(v1::DTYPE_F16);
   }
+}
+
+// What a serving stack would take comes before what the model says. Null: no profile.
+absl::StatusOr<const Profile*> ApplyProfile(Source* source, v1::Selection* selection,
+                                            v1::TensorFormat* format) {
+  if (format->profile().empty()) {
+    if (!format->has_max_model_len()) return nullptr;
+    return FieldError("format.max_model_len", "needs a profile");
+  }
+  ASSIGN_OR_RETURN(const Profile* profile, FindProfile(format->profile()));
+  if (!source->spec.has_rope()) return FieldError("format.profile", "applies to rope only");
+  if (format->has_max_model_len() && format->max_model_len() < 1) {
+    return FieldError("format.max_model_len",
+                      absl::StrCat("must be at least 1, got ", format->max_model_len()));
+  }
+  const v1::ResolvedEncoding* encoding = source->encoding ? &*source->encoding : nullptr;
+  FillFromProfile(*profile, encoding, source->model_type, selection, format);
+  format->clear_max_model_len();
+  if (encoding != nullptr) AddProfileFindings(*profile, *encoding, &source->findings);
+  return profile;
+}
+
+// The tensors of `shape` by the stack's names.
+void RenameTensors(const Profile& profile, TableShape* shape) {
+  const auto names = TensorNames(profile, shape->format.layout());
+  for (size_t i = 0; i < names.size(); ++i) shape->tensors[i].name = std::string(names[i]);
 }
 
 // XXH3-128 of `bytes` as 32 lower-case hex digits, most significant first.
@@ -103,6 +132,8 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
   ASSIGN_OR_RETURN(Source source, ResolveSource(request));
   v1::Selection selection = request.selection();
   v1::TensorFormat format = request.format();
+  ASSIGN_OR_RETURN(const Profile* profile, ApplyProfile(&source, &selection, &format));
+
   ASSIGN_OR_RETURN(CanonicalSpec spec, Canonicalize(std::move(source.spec)));
   const Family& family = FamilyOf(spec.proto());
   if (source.encoding.has_value()) FillFromModel(family, *source.encoding, &selection, &format);
@@ -119,9 +150,10 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
   const bool describes_spec_alone =
       std::is_same_v<Request, v1::DescribeTableRequest> &&
       selection.coordinates_case() == v1::Selection::COORDINATES_NOT_SET &&
-      format.layout() == v1::LAYOUT_UNSPECIFIED;
+      request.format().layout() == v1::LAYOUT_UNSPECIFIED;
   if (!describes_spec_alone) {
     ASSIGN_OR_RETURN(shape, family.Resolve(spec, selection, format));
+    if (profile != nullptr) RenameTensors(*profile, &*shape);
     if (!SetTensors(*shape, &header) || header.total_bytes() > options_.max_table_bytes) {
       return QuotaError("selection",
                         absl::StrCat("the table's ", header.total_bytes(),

@@ -1,0 +1,48 @@
+// Serving stacks as data: which rows, layout, dtype and tensor names each gives
+// the RoPE table that it builds from a config, and which keys it does not heed.
+//
+// A profile fills in what a request leaves unset. The values are the
+// checkpoint's meaning, not the stack's reading of it: where a stack would
+// ignore a key, the table heeds it and a finding says so.
+// Facts: what each stack's code builds, as of the dates in profile.cc.
+#ifndef POSENC_LIB_MODEL_CONFIG_PROFILE_H_
+#define POSENC_LIB_MODEL_CONFIG_PROFILE_H_
+
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "posenc/v1/model_config.pb.h"
+#include "posenc/v1/table.pb.h"
+
+namespace posenc {
+
+struct Profile;  // a row of the table
+
+// "vllm", or with the version of its rules "vllm-1". Refuses other names with
+// the list of those there are. The row lives for ever.
+absl::StatusOr<const Profile*> FindProfile(absl::string_view name);
+
+// All versioned names, in order.
+std::span<const absl::string_view> ProfileNames();
+
+// Fills in what is unset of the selection and the format, and the versioned name.
+// `encoding` is null for a bare spec: then there are no rows to fill in.
+// `model_type` picks the stack's exceptions.
+void FillFromProfile(const Profile& profile, const v1::ResolvedEncoding* encoding,
+                     absl::string_view model_type, v1::Selection* selection,
+                     v1::TensorFormat* format);
+
+// The stack's names for the tensors of `layout`, in their order; empty where
+// they are the layout's own.
+std::span<const absl::string_view> TensorNames(const Profile& profile, v1::Layout layout);
+
+// One finding a key of the config that this stack would ignore or read otherwise.
+void AddProfileFindings(const Profile& profile, const v1::ResolvedEncoding& encoding,
+                        google::protobuf::RepeatedPtrField<v1::Finding>* findings);
+
+}  // namespace posenc
+
+#endif  // POSENC_LIB_MODEL_CONFIG_PROFILE_H_

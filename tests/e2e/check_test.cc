@@ -1,0 +1,146 @@
+// posenc check, as a CI job runs it: the real program, real configs, exit codes.
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rapidjson/document.h"
+#include "tests/support/process.h"
+
+namespace posenc::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kConfigs[] = POSENC_TEST_DATA "/golden/configs/";
+
+std::string Config(const std::string& name) { return kConfigs + name + ".json"; }
+
+struct Result {
+  int exit_code;
+  std::string out;
+  std::string errors;
+};
+
+Result Check(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {POSENC_BINARY, "check"});
+  Process process(arguments);
+  Result result;
+  std::string line;
+  while (process.ReadLine(&line)) result.out += line + "\n";
+  result.exit_code = process.Wait();
+  result.errors = process.Errors();
+  return result;
+}
+
+std::string Write(const std::string& name, const std::string& text) {
+  const std::string path = TemporaryPath(name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(CheckTest, AGoodConfigPasses) {
+  const Result result = Check({Config("Meta-Llama-3.1-8B")});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.out, HasSubstr("Meta-Llama-3.1-8B.json: ok\n1 models, 0 errors, 0 warnings\n"));
+}
+
+// Llama 3.1 without its rope_scaling, against the real one: pairs 29 to 63 of 64 differ.
+TEST(CheckTest, ALostRopeScalingIsFoundWithItsEffectInNumbers) {
+  const Result result = Check({Config("Llama-3.1-8B-Instruct-rope-null"), "--base",
+                               Config("Meta-Llama-3.1-8B")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("text/all: rope_type is default, in the base llama3 (35 of 64 "
+                                    "frequencies differ, from pair 29, by up to 8x) "
+                                    "[base-scheme-differs]"));
+}
+
+// Llama 3.2 1B with the factor of Llama 3.1 (llama-models#241).
+TEST(CheckTest, AScaleFactorOfAnotherModelIsFound) {
+  std::ifstream original(Config("Llama-3.2-1B-Instruct"));
+  std::string text((std::istreambuf_iterator<char>(original)), {});
+  const size_t at = text.find("\"factor\": 32.0");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 14, "\"factor\": 8.0");
+  const Result result =
+      Check({Write("config.json", text), "--base", Config("Llama-3.2-1B-Instruct")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("factor 8 (base 32); 17 of 32 frequencies differ, from pair "
+                                    "15, by up to 4x [base-scaling-differs]"));
+}
+
+TEST(CheckTest, ARefusedConfigIsAFindingAndTheOthersAreStillChecked) {
+  const std::string bad = Write("bad.json", R"({"model_type": "llama", "hidden_size": 64,
+ "num_attention_heads": 1, "max_position_embeddings": 64,
+ "rope_scaling": {"rope_type": "linear", "factor": "8"}})");
+  const Result result = Check({bad, Config("Meta-Llama-3.1-8B")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, StartsWith(bad));
+  EXPECT_THAT(result.out, HasSubstr("[config-refused]"));
+  EXPECT_THAT(result.out, HasSubstr("Meta-Llama-3.1-8B.json: ok"));
+}
+
+TEST(CheckTest, FailOnDecidesTheExitCodeOnly) {
+  const std::vector<std::string> warned = {Config("Yarn-Mistral-7b-64k")};  // factor mismatch
+  EXPECT_EQ(Check(warned).exit_code, 0);
+  EXPECT_EQ(Check({warned[0], "--fail-on", "warning"}).exit_code, 1);
+  EXPECT_EQ(Check({warned[0], "--fail-on", "never"}).exit_code, 0);
+  EXPECT_EQ(Check({warned[0], "--fail-on", "sometimes"}).exit_code, 2);
+}
+
+TEST(CheckTest, AFolderIsWalkedInOrder) {
+  const std::filesystem::path folder = TemporaryPath("models");
+  for (const char* name : {"b", "a", "a/draft"}) {
+    std::filesystem::create_directories(folder / name);
+    std::filesystem::copy_file(Config("Meta-Llama-3.1-8B"), folder / name / "config.json");
+  }
+  const Result result = Check({folder.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.out, (folder / "a/config.json").string() + ": ok\n" +
+                            (folder / "a/draft/config.json").string() + ": ok\n" +
+                            (folder / "b/config.json").string() + ": ok\n" +
+                            "3 models, 0 errors, 0 warnings\n");
+}
+
+TEST(CheckTest, AFileThatCannotBeReadIsExitCode4AndTheOthersAreStillChecked) {
+  const Result result = Check({TemporaryPath("missing.json"), Config("Meta-Llama-3.1-8B")});
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_THAT(result.errors, HasSubstr("missing.json"));
+  EXPECT_THAT(result.out, HasSubstr("Meta-Llama-3.1-8B.json: ok"));
+  EXPECT_EQ(Check({}).exit_code, 2);
+}
+
+TEST(CheckTest, JsonAndSarifParseAndPointIntoTheFile) {
+  const std::string model = Config("Yarn-Mistral-7b-64k");
+  const Result json = Check({model, "--format", "json"});
+  rapidjson::Document report;
+  report.Parse(json.out.c_str());
+  ASSERT_FALSE(report.HasParseError());
+  EXPECT_EQ(report["models"][0]["model"].GetString(), model);
+  const auto& findings = report["models"][0]["findings"];
+  ASSERT_GE(findings.Size(), 1u);
+  EXPECT_GT(findings[0]["line"].GetInt(), 1);
+
+  const Result sarif = Check({model, "--format", "sarif"});
+  rapidjson::Document log;
+  log.Parse(sarif.out.c_str());
+  ASSERT_FALSE(log.HasParseError());
+  EXPECT_STREQ(log["version"].GetString(), "2.1.0");
+  const auto& first = log["runs"][0]["results"][0];
+  EXPECT_EQ(first["locations"][0]["physicalLocation"]["artifactLocation"]["uri"].GetString(),
+            model);
+  EXPECT_STREQ(first["ruleId"].GetString(), findings[0]["rule"].GetString());
+}
+
+TEST(CheckTest, GithubAnnotatesFileAndLine) {
+  const std::string model = Config("Yarn-Mistral-7b-64k");
+  const Result result = Check({model, "--format", "github"});
+  EXPECT_THAT(result.out, HasSubstr("::warning file=" + model + ",line="));
+}
+
+}  // namespace
+}  // namespace posenc::testing

@@ -132,13 +132,13 @@ class Comparison {
   }
 
  private:
-  void Add(v1::Severity severity, absl::string_view rule, absl::string_view what, std::string found,
-           std::string expected, absl::string_view effect = "") {
-    findings_.push_back(
-        MakeFinding(severity, rule,
-                    absl::StrCat(Place(model_), ": ", what, " is ", found, ", in the base ",
-                                 expected, effect.empty() ? "" : absl::StrCat(" (", effect, ")")),
-                    std::move(found), std::move(expected)));
+  void Add(v1::Severity severity, absl::string_view rule, absl::string_view what,
+           std::string found, std::string expected, absl::string_view effect = "") {
+    std::string message =
+        absl::StrCat(Place(model_), ": ", what, " is ", found, ", in the base ", expected);
+    if (!effect.empty()) absl::StrAppend(&message, " (", effect, ")");
+    findings_.push_back(MakeFinding(severity, rule, std::move(message), std::move(found),
+                                    std::move(expected)));
   }
 
   template <typename Value>

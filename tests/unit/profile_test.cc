@@ -59,8 +59,8 @@ TEST(ProfileTest, EachStackGetsItsRowsLayoutDtypeAndNames) {
       {yarn, "vllm", "cos_sin_cache", v1::DTYPE_F16, {32768, 128}},
       {yarn, "sglang", "cos_sin_cache", v1::DTYPE_F32, {32768, 128}},
       {yarn, "trtllm", "embed_positions_for_gpt_attention", v1::DTYPE_F32, {8192, 64, 2}},
-      {linear, "vllm", "cos_sin_cache", v1::DTYPE_BF16, {8192, 64}},
-      {linear, "onnx", "cos_cache", v1::DTYPE_BF16, {4096, 32}},
+      {linear, "vllm", "cos_sin_cache", v1::DTYPE_F16, {8192, 64}},
+      {linear, "onnx", "cos_cache", v1::DTYPE_F16, {4096, 32}},
   };
   for (const Expected& expected : cases) {
     SCOPED_TRACE(std::string(expected.config) + " as " + expected.profile);

@@ -5,30 +5,30 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <utility>
+
+#include "lib/cache/block_pool.h"
 
 namespace posenc {
 
 class Page {
  public:
-  // Kernels store whole vectors to the page's start.
-  static constexpr size_t kAlignment = 64;
-
-  explicit Page(size_t bytes);
+  // Takes its memory from `pool`, and gives it back; see block_pool.h.
+  Page(size_t bytes, std::shared_ptr<BlockPool> pool)
+      : bytes_(bytes), pool_(std::move(pool)), data_(pool_->Take(bytes)) {}
+  ~Page() { pool_->Give(data_, bytes_); }
 
   Page(const Page&) = delete;
   Page& operator=(const Page&) = delete;
 
   size_t bytes() const { return bytes_; }
-  std::span<std::byte> mutable_data() { return {data_.get(), bytes_}; }
-  std::span<const std::byte> data() const { return {data_.get(), bytes_}; }
+  std::span<std::byte> mutable_data() { return {data_, bytes_}; }
+  std::span<const std::byte> data() const { return {data_, bytes_}; }
 
  private:
-  struct AlignedDelete {
-    void operator()(std::byte* data) const;
-  };
-
-  size_t bytes_;
-  std::unique_ptr<std::byte[], AlignedDelete> data_;
+  const size_t bytes_;
+  const std::shared_ptr<BlockPool> pool_;
+  std::byte* const data_;
 };
 
 }  // namespace posenc

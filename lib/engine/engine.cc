@@ -19,6 +19,9 @@
 namespace posenc {
 namespace {
 
+// Blocks that streams have done with, for the next ones: enough for a burst.
+constexpr size_t kMaxFreeBlockBytes = size_t{32} << 20;
+
 // What a request's source means, before canonicalization.
 struct Source {
   v1::EncodingSpec spec;
@@ -119,7 +122,10 @@ struct Engine::Resolved {
 };
 
 Engine::Engine(EngineOptions options)
-    : options_(options), plans_(options.plan_cache_bytes), pages_(options.page_cache_bytes) {}
+    : options_(options),
+      plans_(options.plan_cache_bytes),
+      pages_(options.page_cache_bytes),
+      pool_(std::make_shared<BlockPool>(options.page_bytes, kMaxFreeBlockBytes)) {}
 
 template <typename Request>
 absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
@@ -184,8 +190,9 @@ absl::StatusOr<std::unique_ptr<Table>> Engine::GetTable(const v1::GetTableReques
                                               request.read_offset()));
   }
   return std::make_unique<Table>(std::move(resolved.header), *std::move(resolved.shape),
-                                 resolved.spec.key(), std::move(resolved.plan), &pages_,
-                                 options_.page_bytes, request.read_offset());
+                                 resolved.spec.key(), std::move(resolved.plan),
+                                 PageSource{&pages_, pool_, options_.page_bytes},
+                                 request.read_offset());
 }
 
 absl::StatusOr<v1::DescribeTableResponse> Engine::DescribeTable(

@@ -60,6 +60,7 @@ class Engine {
   const EngineOptions options_;
   SingleFlightCache<Plan> plans_;
   SingleFlightCache<Page> pages_;
+  const std::shared_ptr<BlockPool> pool_;
 };
 
 }  // namespace posenc

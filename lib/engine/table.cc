@@ -53,14 +53,12 @@ bool SetTensors(const TableShape& shape, v1::TableHeader* header) {
 }
 
 Table::Table(v1::TableHeader header, TableShape shape, std::string spec_key,
-             std::shared_ptr<const Plan> plan, SingleFlightCache<Page>* pages, size_t page_bytes,
-             uint64_t offset)
+             std::shared_ptr<const Plan> plan, PageSource pages, uint64_t offset)
     : header_(std::move(header)),
       shape_(std::move(shape)),
       spec_key_(std::move(spec_key)),
       plan_(std::move(plan)),
-      pages_(pages),
-      page_bytes_(page_bytes),
+      pages_(std::move(pages)),
       offset_(offset) {}
 
 // Pages are cut at multiples of their size on the coordinate axis, so requests
@@ -76,7 +74,7 @@ Slice Table::Next() {
   const Tensor& tensor = shape_.tensors[tensor_];
   const int64_t element_bytes = DTypeBytes(tensor.dtype);
   const int64_t units =
-      std::max<int64_t>(1, static_cast<int64_t>(page_bytes_) / (tensor.unit * element_bytes));
+      std::max<int64_t>(1, static_cast<int64_t>(pages_.page_bytes) / (tensor.unit * element_bytes));
   const int64_t page_size = units * tensor.unit;
 
   const int64_t byte = static_cast<int64_t>(offset_ - info.offset());
@@ -91,7 +89,8 @@ Slice Table::Next() {
       static_cast<int>(shape_.format.layout()), ":", tensor_, ":", static_cast<int>(tensor.dtype),
       ":", spec_key_, shape_.coordinates_key);
   const auto fill = [&](int64_t from, int64_t to) {
-    const auto page = std::make_shared<Page>(static_cast<size_t>((to - from) * element_bytes));
+    const auto page =
+        std::make_shared<Page>(static_cast<size_t>((to - from) * element_bytes), pages_.pool);
     plan_->Fill(shape_, tensor_, from, page->mutable_data());
     return page;
   };
@@ -99,8 +98,8 @@ Slice Table::Next() {
   std::shared_ptr<const Page> page;
   int64_t first = page_begin;  // address of the page's first byte
   if (end - begin == page_size) {
-    page = pages_->FindOrMake(key, [&] { return fill(begin, end); });
-  } else if (page = pages_->Find(key); page == nullptr) {
+    page = pages_.cache->FindOrMake(key, [&] { return fill(begin, end); });
+  } else if (page = pages_.cache->Find(key); page == nullptr) {
     first = FloorTo(address, tensor.unit);
     page = fill(first, end);
   }

@@ -25,12 +25,18 @@ struct Slice {
   std::span<const std::byte> bytes;
 };
 
+// Where pages come from: found, or filled into blocks of the pool.
+struct PageSource {
+  SingleFlightCache<Page>* cache;
+  std::shared_ptr<BlockPool> pool;
+  size_t page_bytes;  // a page holds as many units as fit (at least one)
+};
+
 // Not thread-safe: one reader.
 class Table {
  public:
   Table(v1::TableHeader header, TableShape shape, std::string spec_key,
-        std::shared_ptr<const Plan> plan, SingleFlightCache<Page>* pages, size_t page_bytes,
-        uint64_t offset);
+        std::shared_ptr<const Plan> plan, PageSource pages, uint64_t offset);
 
   const v1::TableHeader& header() const { return header_; }
 
@@ -47,8 +53,7 @@ class Table {
   TableShape shape_;
   std::string spec_key_;
   std::shared_ptr<const Plan> plan_;
-  SingleFlightCache<Page>* pages_;
-  size_t page_bytes_;
+  PageSource pages_;
   uint64_t offset_;
   size_t tensor_ = 0;  // the one that holds offset_
 };

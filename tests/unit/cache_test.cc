@@ -151,11 +151,39 @@ TEST(SingleFlightCacheTest, ThreadsThatEvictEachOtherAlwaysGetTheirOwnKeysValue)
 }
 
 TEST(PageTest, StartsAtAVectorsAlignment) {
-  for (const size_t bytes : {1u, 63u, 4096u, 1u << 20}) {
-    Page page(bytes);
+  const auto pool = std::make_shared<BlockPool>(1 << 20, 1 << 20);
+  for (const size_t bytes : {0u, 1u, 63u, 4096u, 1u << 20, 3u << 20}) {
+    Page page(bytes, pool);
     EXPECT_EQ(page.bytes(), bytes);
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(page.data().data()) % Page::kAlignment, 0u);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(page.data().data()) % BlockPool::kAlignment, 0u);
+    for (std::byte& byte : page.mutable_data()) byte = std::byte{1};  // ASan: all of it is ours
   }
+}
+
+TEST(BlockPoolTest, AGivenBlockIsTakenAgain) {
+  BlockPool pool(1 << 20, 2 << 20);
+  std::byte* first = pool.Take(1 << 20);
+  pool.Give(first, 1 << 20);
+  EXPECT_EQ(pool.free_blocks(), 1u);
+  EXPECT_EQ(pool.Take((1 << 20) - 1000), first);  // a little less is still a block
+  pool.Give(first, (1 << 20) - 1000);
+}
+
+TEST(BlockPoolTest, KeepsNoMoreThanItsLimit) {
+  BlockPool pool(1 << 20, 2 << 20);
+  std::vector<std::byte*> blocks;
+  for (int i = 0; i < 5; ++i) blocks.push_back(pool.Take(1 << 20));
+  for (std::byte* block : blocks) pool.Give(block, 1 << 20);
+  EXPECT_EQ(pool.free_blocks(), 2u);
+}
+
+TEST(BlockPoolTest, SmallAndLargeRequestsAreNoBlocks) {
+  BlockPool pool(1 << 20, 2 << 20);
+  for (const size_t bytes : {1u, 1000u, 5u << 20}) {
+    std::byte* data = pool.Take(bytes);
+    pool.Give(data, bytes);
+  }
+  EXPECT_EQ(pool.free_blocks(), 0u);
 }
 
 }  // namespace

@@ -57,7 +57,9 @@ std::unique_ptr<Table> Open(const Case& c, std::shared_ptr<const Plan> plan,
   const TableShape shape = MakeShape(c);
   v1::TableHeader header;
   EXPECT_TRUE(SetTensors(shape, &header));
-  return std::make_unique<Table>(header, shape, "spec", std::move(plan), pages, page_bytes, offset);
+  const auto pool = std::make_shared<BlockPool>(page_bytes, 4 * page_bytes);
+  return std::make_unique<Table>(header, shape, "spec", std::move(plan),
+                                 PageSource{pages, pool, page_bytes}, offset);
 }
 
 std::string ReadAll(Table* table) {

@@ -11,7 +11,7 @@ RUN cmake --preset release -DPOSENC_BUILD_TESTS=OFF \
 FROM debian:bookworm-slim
 RUN apt-get update -qq \
  && apt-get install -y -qq --no-install-recommends \
-      libgrpc++1.51 libprotobuf32 libspdlog1.10 libxxhash0 >/dev/null \
+      libgrpc++1.51 libhwy1 libprotobuf32 libspdlog1.10 libxxhash0 >/dev/null \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /opt/posenc/bin/ /usr/local/bin/
 USER 65532:65532

@@ -1,6 +1,7 @@
 #include "lib/numeric/rotation.h"
 
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "lib/numeric/dtype.h"
@@ -23,12 +24,6 @@ static_assert(kPreciseValueError >= kPreciseSinCosError + 2 * 0x1p-102);
 // exponent.
 constexpr double kMinPreciseTurns = 0x1p-600;
 
-// The angle of FLOAT32 is a float32 x: x / 2π turns.
-const DoubleDouble& InverseTwoPi() {
-  static const DoubleDouble inverse = DoubleDouble::From(kWideInverseTwoPi);
-  return inverse;
-}
-
 // Rounds `value`, known to within `error`. False if the error leaves it open.
 template <typename Element>
 bool RoundIfSafe(double value, double error, Element* out) {
@@ -45,7 +40,17 @@ bool RoundIfSafe(DoubleDouble value, double* out) {
   return *out == value.hi + (value.lo + error);
 }
 
+template <typename Element>
+constexpr RotationElement KernelElement() {
+  if (std::is_same_v<Element, double>) return RotationElement::kF64;
+  if (std::is_same_v<Element, F16>) return RotationElement::kF16;
+  if (std::is_same_v<Element, Bf16>) return RotationElement::kBf16;
+  return RotationElement::kF32;
+}
+
 }  // namespace
+
+// Making ----------------------------------------------------------------------------
 
 Rotation Rotation::Float32(std::vector<float> inv_freq, double scale) {
   Rotation rotation(Mode::kFloat32, scale);
@@ -54,6 +59,7 @@ Rotation Rotation::Float32(std::vector<float> inv_freq, double scale) {
     rotation.turns_.push_back(DoubleDouble::From(WideFloat::From(frequency) * kWideInverseTwoPi));
   }
   rotation.inv_freq_ = std::move(inv_freq);
+  rotation.MakeKernelTables();
   return rotation;
 }
 
@@ -67,83 +73,134 @@ Rotation Rotation::Exact(const std::vector<WideFloat>& inv_freq, double scale) {
     rotation.turns_.push_back(DoubleDouble::From(rotation.wide_turns_.back()));
     rotation.precise_turns_.push_back(TripleDouble::From(rotation.wide_turns_.back()));
   }
+  rotation.MakeKernelTables();
   return rotation;
 }
 
+void Rotation::MakeKernelTables() {
+  if (!HasRotationKernel()) return;
+  const auto groups = (turns_.size() + kRotationGroup - 1) / kRotationGroup;
+  // 16 KiB a group, unless that makes a wide rotation too large.
+  fine_rows_ = groups <= 64 ? 64 : 16;
+  const auto rows = static_cast<size_t>(fine_rows_);
+  turns_hi_.resize(groups);
+  turns_lo_.resize(groups);
+  inv_freq_lanes_.resize(inv_freq_.empty() ? 0 : groups);
+  fine_.resize(groups * rows * 2);
+  for (size_t i = 0; i < turns_.size(); ++i) {
+    const size_t group = i / kRotationGroup;
+    const size_t lane = i % kRotationGroup;
+    turns_hi_[group].lane[lane] = turns_[i].hi;
+    turns_lo_[group].lane[lane] = turns_[i].lo;
+    if (!inv_freq_.empty()) inv_freq_lanes_[group].lane[lane] = static_cast<double>(inv_freq_[i]);
+    for (size_t row = 0; row < rows; ++row) {
+      const DoubleSinCos value = SinCosOfTurns(static_cast<double>(row), turns_[i]);
+      fine_[(group * rows + row) * 2].lane[lane] = value.cos;
+      fine_[(group * rows + row) * 2 + 1].lane[lane] = value.sin;
+    }
+  }
+}
+
 size_t Rotation::bytes() const {
+  const size_t lanes =
+      turns_hi_.capacity() + turns_lo_.capacity() + inv_freq_lanes_.capacity() + fine_.capacity();
   return sizeof(*this) + inv_freq_.capacity() * sizeof(float) +
          turns_.capacity() * sizeof(DoubleDouble) +
          precise_turns_.capacity() * sizeof(TripleDouble) +
-         wide_turns_.capacity() * sizeof(WideFloat);
+         wide_turns_.capacity() * sizeof(WideFloat) + lanes * sizeof(RotationLanes);
 }
+
+// Filling ---------------------------------------------------------------------------
 
 template <typename Element>
 void Rotation::Fill(int64_t first, const RotationRows<Element>& rows) const {
+  const bool from_100_bits = std::is_same_v<Element, double> && mode_ == Mode::kExact;
+  if (!from_100_bits && !fine_.empty()) return FillByKernel(first, rows);
   for (int64_t row = 0; row < rows.count; ++row) {
-    Element* cos = rows.cos == nullptr ? nullptr : rows.cos + row * rows.stride;
-    Element* sin = rows.sin == nullptr ? nullptr : rows.sin + row * rows.stride;
-    if (mode_ == Mode::kFloat32) {
-      FillFloat32Row(first + row, cos, sin);
-    } else {
-      FillExactRow(first + row, cos, sin);
+    for (size_t i = 0; i < turns_.size(); ++i) {
+      Element cos;
+      Element sin;
+      FillPair(first + row, i, &cos, &sin);
+      const int64_t index = row * rows.stride + static_cast<int64_t>(i);
+      if (rows.cos != nullptr) rows.cos[index] = cos;
+      if (rows.sin != nullptr) rows.sin[index] = sin;
     }
   }
 }
 
 template <typename Element>
-void Rotation::FillFloat32Row(int64_t position, Element* cos, Element* sin) const {
-  const auto position32 = static_cast<float>(position);
+void Rotation::FillByKernel(int64_t first, const RotationRows<Element>& rows) const {
+  // What is not wanted is written to one row over and over.
+  std::vector<Element> unwanted(rows.cos == nullptr || rows.sin == nullptr ? turns_.size() : 0);
+  RotationJob job;
+  job.exact = mode_ == Mode::kExact;
+  job.scale = scale_;
+  job.pairs = pairs();
+  job.fine_rows = fine_rows_;
+  job.turns_hi = turns_hi_.data();
+  job.turns_lo = turns_lo_.data();
+  job.inv_freq = inv_freq_lanes_.data();
+  job.fine = fine_.data();
+  job.first = first;
+  job.count = rows.count;
+  job.element = KernelElement<Element>();
+  job.cos = rows.cos != nullptr ? rows.cos : unwanted.data();
+  job.sin = rows.sin != nullptr ? rows.sin : unwanted.data();
+  job.cos_stride = rows.cos != nullptr ? rows.stride : 0;
+  job.sin_stride = rows.sin != nullptr ? rows.stride : 0;
+  job.rotation = this;
+  job.decide = [](const void* rotation, int64_t position, int64_t pair, void* cos, void* sin) {
+    static_cast<const Rotation*>(rotation)->FillPair(position, static_cast<size_t>(pair),
+                                                     static_cast<Element*>(cos),
+                                                     static_cast<Element*>(sin));
+  };
+  RunRotationKernel(job);
+}
+
+template <typename Element>
+void Rotation::FillPair(int64_t position, size_t pair, Element* cos, Element* sin) const {
+  if (mode_ == Mode::kFloat32) return FillFloat32Pair(position, pair, cos, sin);
+  return FillExactPair(position, pair, cos, sin);
+}
+
+template <typename Element>
+void Rotation::FillFloat32Pair(int64_t position, size_t pair, Element* cos, Element* sin) const {
+  const float angle = inv_freq_[pair] * static_cast<float>(position);
+  const DoubleSinCos near = SinCosOfTurns(static_cast<double>(angle), kInverseTwoPiDoubles);
+  const double reduction = kReductionError * std::fabs(angle);  // turns are fewer
+  float cos32;
+  float sin32;
+  if (!RoundIfSafe(near.cos, kValueError * std::fabs(near.cos) + reduction, &cos32)) {
+    cos32 = CosF(angle);
+  }
+  if (!RoundIfSafe(near.sin, kValueError * std::fabs(near.sin) + reduction, &sin32)) {
+    sin32 = SinF(angle);
+  }
   const auto scale32 = static_cast<float>(scale_);
-  const DoubleDouble inverse_two_pi = InverseTwoPi();
-  for (size_t i = 0; i < inv_freq_.size(); ++i) {
-    const float angle = inv_freq_[i] * position32;
-    const DoubleSinCos near = SinCosOfTurns(angle, inverse_two_pi);
-    const double reduction = kReductionError * std::fabs(angle);  // turns are fewer
-    float cos32;
-    float sin32;
-    if (!RoundIfSafe(near.cos, kValueError * std::fabs(near.cos) + reduction, &cos32)) {
-      cos32 = CosF(angle);
-    }
-    if (!RoundIfSafe(near.sin, kValueError * std::fabs(near.sin) + reduction, &sin32)) {
-      sin32 = SinF(angle);
-    }
-    if (cos != nullptr) cos[i] = RoundTo<Element>(cos32 * scale32);
-    if (sin != nullptr) sin[i] = RoundTo<Element>(sin32 * scale32);
-  }
+  *cos = RoundTo<Element>(cos32 * scale32);
+  *sin = RoundTo<Element>(sin32 * scale32);
 }
 
 template <typename Element>
-void Rotation::FillExactRow(int64_t position, Element* cos, Element* sin) const {
+void Rotation::FillExactPair(int64_t position, size_t pair, Element* cos, Element* sin) const {
   const auto x = static_cast<double>(position);
-  for (size_t i = 0; i < turns_.size(); ++i) {
-    const DoubleSinCos near = SinCosOfTurns(x, turns_[i]);
-    const double reduction = scale_ * (kReductionError * std::fabs(x * turns_[i].hi));
-    const double c = scale_ * near.cos;
-    const double s = scale_ * near.sin;
-    Element rounded_cos;
-    Element rounded_sin;
-    const bool cos_safe = RoundIfSafe(c, kValueError * std::fabs(c) + reduction, &rounded_cos);
-    const bool sin_safe = RoundIfSafe(s, kValueError * std::fabs(s) + reduction, &rounded_sin);
-    if (!cos_safe || !sin_safe) DecideExact(position, i, &rounded_cos, &rounded_sin);
-    if (cos != nullptr) cos[i] = rounded_cos;
-    if (sin != nullptr) sin[i] = rounded_sin;
-  }
+  const DoubleDouble turns = turns_[pair];
+  const DoubleSinCos near = SinCosOfTurns(x, turns);
+  const double reduction = scale_ * (kReductionError * std::fabs(x * turns.hi));
+  const double c = scale_ * near.cos;
+  const double s = scale_ * near.sin;
+  const bool safe = RoundIfSafe(c, kValueError * std::fabs(c) + reduction, cos) &&
+                    RoundIfSafe(s, kValueError * std::fabs(s) + reduction, sin);
+  if (!safe) DecideExact(position, pair, cos, sin);
 }
 
-void Rotation::FillExactRow(int64_t position, double* cos, double* sin) const {
-  for (size_t i = 0; i < precise_turns_.size(); ++i) {
-    const PreciseSinCosValue near =
-        PreciseSinCosOfTurns(static_cast<double>(position), precise_turns_[i]);
-    double rounded_cos;
-    double rounded_sin;
-    const double turns = std::fabs(turns_[i].hi);
-    const bool safe = (turns == 0 || turns >= kMinPreciseTurns) &&
-                      RoundIfSafe(near.cos * scale_, &rounded_cos) &&
-                      RoundIfSafe(near.sin * scale_, &rounded_sin);
-    if (!safe) DecideExact(position, i, &rounded_cos, &rounded_sin);
-    if (cos != nullptr) cos[i] = rounded_cos;
-    if (sin != nullptr) sin[i] = rounded_sin;
-  }
+void Rotation::FillExactPair(int64_t position, size_t pair, double* cos, double* sin) const {
+  const PreciseSinCosValue near =
+      PreciseSinCosOfTurns(static_cast<double>(position), precise_turns_[pair]);
+  const double turns = std::fabs(turns_[pair].hi);
+  const bool safe = (turns == 0 || turns >= kMinPreciseTurns) &&
+                    RoundIfSafe(near.cos * scale_, cos) && RoundIfSafe(near.sin * scale_, sin);
+  if (!safe) DecideExact(position, pair, cos, sin);
 }
 
 template <typename Element>

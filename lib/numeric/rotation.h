@@ -2,10 +2,10 @@
 // every RoPE and sinusoidal table.
 //
 // Each value is decided by Ziv's method: a double computed with a proven error
-// bound is rounded if both ends of its interval round alike; else (a few in ten
+// bound is rounded if its whole interval rounds alike; else (a few in ten
 // million) WideFloat decides. So the bits are those of the definition below,
-// whatever path, vector width or machine computed them. Float64 elements start from
-// 100 bits instead.
+// whatever path, vector width or machine computed them. Float64 elements start
+// from 100 bits instead.
 #ifndef POSENC_LIB_NUMERIC_ROTATION_H_
 #define POSENC_LIB_NUMERIC_ROTATION_H_
 
@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "lib/numeric/double_double.h"
+#include "lib/numeric/rotation_kernel.h"
 #include "lib/numeric/sin_cos.h"
 #include "lib/numeric/wide_float.h"
 
@@ -58,11 +60,19 @@ class Rotation {
 
   Rotation(Mode mode, double scale) : mode_(mode), scale_(scale) {}
 
+  // The tables of rotation_kernel.h.
+  void MakeKernelTables();
   template <typename Element>
-  void FillFloat32Row(int64_t position, Element* cos, Element* sin) const;
+  void FillByKernel(int64_t first, const RotationRows<Element>& rows) const;
+
+  // One pair, the sure way; neither place is null.
   template <typename Element>
-  void FillExactRow(int64_t position, Element* cos, Element* sin) const;
-  void FillExactRow(int64_t position, double* cos, double* sin) const;
+  void FillPair(int64_t position, size_t pair, Element* cos, Element* sin) const;
+  template <typename Element>
+  void FillFloat32Pair(int64_t position, size_t pair, Element* cos, Element* sin) const;
+  template <typename Element>
+  void FillExactPair(int64_t position, size_t pair, Element* cos, Element* sin) const;
+  void FillExactPair(int64_t position, size_t pair, double* cos, double* sin) const;
   template <typename Element>
   void DecideExact(int64_t position, size_t pair, Element* cos, Element* sin) const;
 
@@ -73,6 +83,12 @@ class Rotation {
   // EXACT: the same, for float64 and for what the others leave open.
   std::vector<TripleDouble> precise_turns_;
   std::vector<WideFloat> wide_turns_;
+  // For the kernel; empty where there is none.
+  int64_t fine_rows_ = 0;
+  std::vector<RotationLanes> turns_hi_;
+  std::vector<RotationLanes> turns_lo_;
+  std::vector<RotationLanes> inv_freq_lanes_;
+  std::vector<RotationLanes> fine_;
 };
 
 }  // namespace posenc

@@ -3,8 +3,10 @@
 #ifndef POSENC_LIB_NUMERIC_SIN_COS_H_
 #define POSENC_LIB_NUMERIC_SIN_COS_H_
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "lib/numeric/double_double.h"
@@ -33,6 +35,28 @@ constexpr double InverseFactorial(int n) {
   return 1 / factorial;
 }
 
+// 2π and 1/(2π).
+inline constexpr DoubleDouble kTwoPiDoubles = {0x1.921fb54442d18p2, 0x1.1a62633145c07p-52};
+inline constexpr DoubleDouble kInverseTwoPiDoubles = {0x1.45f306dc9c883p-3, -0x1.6b01ec5417056p-57};
+
+// Taylor series of sin r = r + r z (...) and cos r = 1 - z/2 + z² (...), z = r², for
+// |r| <= π/4: the first terms left out are r^19/19! and r^18/18!, below 2^-58 of
+// the sums.
+inline constexpr std::array<double, 8> kSinCoefficients = {
+    -InverseFactorial(3),  InverseFactorial(5),  -InverseFactorial(7),  InverseFactorial(9),
+    -InverseFactorial(11), InverseFactorial(13), -InverseFactorial(15), InverseFactorial(17)};
+inline constexpr std::array<double, 7> kCosCoefficients = {
+    InverseFactorial(4),  -InverseFactorial(6),  InverseFactorial(8), -InverseFactorial(10),
+    InverseFactorial(12), -InverseFactorial(14), InverseFactorial(16)};
+
+// z (...) of either, by Horner's rule.
+template <size_t N>
+double Series(const std::array<double, N>& coefficients, double z) {
+  double sum = coefficients[N - 1];
+  for (size_t i = N - 1; i-- > 0;) sum = coefficients[i] + z * sum;
+  return sum;
+}
+
 // Of the angle 2π·x·rate. REQUIRES: |2π·x·rate| <= kMaxAngle.
 inline DoubleSinCos SinCosOfTurns(double x, DoubleDouble rate) {
   // turns = product + tail, to about 106 bits.
@@ -49,23 +73,16 @@ inline DoubleSinCos SinCosOfTurns(double x, DoubleDouble rate) {
   const double turn_tail = tail - (turn - rest);
 
   // In radians, as r + r_tail.
-  constexpr DoubleDouble kTwoPi = {0x1.921fb54442d18p2, 0x1.1a62633145c07p-52};
-  const double r = turn * kTwoPi.hi;
-  const double r_tail = std::fma(turn, kTwoPi.hi, -r) + (turn * kTwoPi.lo + turn_tail * kTwoPi.hi);
+  const double r = turn * kTwoPiDoubles.hi;
+  const double r_tail = std::fma(turn, kTwoPiDoubles.hi, -r) +
+                        (turn * kTwoPiDoubles.lo + turn_tail * kTwoPiDoubles.hi);
 
-  // Taylor series: the first terms left out are r^19/19! and r^18/18!, below
-  // 2^-58 of the sums.
   const double z = r * r;
-  constexpr auto c = InverseFactorial;
-  const double sin_series =
-      -c(3) +
-      z * (c(5) + z * (-c(7) + z * (c(9) + z * (-c(11) + z * (c(13) + z * (-c(15) + z * c(17)))))));
-  const double cos_series =
-      c(4) + z * (-c(6) + z * (c(8) + z * (-c(10) + z * (c(12) + z * (-c(14) + z * c(16))))));
   const double half = 0.5 * z;
-  const double s = r + (r * z * sin_series + r_tail * (1 - half));
+  const double s = r + (r * z * Series(kSinCoefficients, z) + r_tail * (1 - half));
   const double head = 1 - half;
-  const double k = head + (((1 - head) - half) + (z * z * cos_series - r * r_tail));
+  const double k =
+      head + (((1 - head) - half) + (z * z * Series(kCosCoefficients, z) - r * r_tail));
 
   switch (quarters & 3) {
     case 0:

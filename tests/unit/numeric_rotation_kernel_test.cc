@@ -1,0 +1,210 @@
+// The vector code of Rotation: every instruction set gives the bytes of the
+// scalar code (which numeric_rotation_test holds against MPFR), and the error
+// bounds that let it round without looking further.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "hwy/highway.h"
+#include "lib/numeric/dtype.h"
+#include "lib/numeric/elementary.h"
+#include "lib/numeric/rotation.h"
+#include "lib/numeric/rotation_kernel.h"
+#include "lib/numeric/sin_cos.h"
+#include "lib/numeric/wide_functions.h"
+#include "tests/support/reference.h"
+
+namespace posenc {
+namespace {
+
+using ::testing::Le;
+using testing::Real;
+
+// While it lives, the kernel is the one of `target`; HWY_SCALAR has none.
+class ForcedTarget {
+ public:
+  explicit ForcedTarget(int64_t target) { Force(target); }
+  ~ForcedTarget() { Force(0); }  // all that the machine has
+
+ private:
+  static void Force(int64_t targets) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+// What a table is made of, whichever the instruction set.
+struct Maker {
+  std::string name;
+  std::vector<float> inv_freq;       // FLOAT32 when not empty
+  std::vector<WideFloat> wide_freq;  // else EXACT
+  double scale = 1.0;
+
+  Rotation Make() const {
+    return inv_freq.empty() ? Rotation::Exact(wide_freq, scale)
+                            : Rotation::Float32(inv_freq, scale);
+  }
+};
+
+std::vector<Maker> Makers() {
+  std::vector<Maker> makers;
+  const auto add = [&](const std::string& name, const std::vector<double>& inv_freq, double scale) {
+    Maker exact{"exact " + name, {}, {}, scale};
+    Maker float32{"float32 " + name, {}, {}, scale};
+    for (const double frequency : inv_freq) {
+      exact.wide_freq.push_back(WideFloat::From(frequency));
+      float32.inv_freq.push_back(static_cast<float>(frequency));
+    }
+    makers.push_back(exact);
+    makers.push_back(float32);
+  };
+  const auto geometric = [](double theta, int pairs) {
+    std::vector<double> inv_freq;
+    for (int i = 0; i < pairs; ++i) inv_freq.push_back(Pow(theta, -static_cast<double>(i) / pairs));
+    return inv_freq;
+  };
+  add("theta 1e4", geometric(1e4, 64), 1.0);
+  add("theta 5e5, scaled", geometric(5e5, 64), 1.3465735902799727);
+  add("theta 1e10, small", geometric(1e10, 48), 0.01);
+  add("one pair", {1.0}, 1.0);
+  add("tails", geometric(100.0, 23), 3.0);
+  add("zeros", {1.0, 0.0, 0.5, 0.0}, 1.0);
+  add("zeros, scale a tie", {1.0, 0.0}, 1 + 0x1p-24 + 0x1p-11);
+  add("extremes", {256.0, 255.5, 1e-38, 1e-30, 3e-5}, 1.0);
+  add("large scale", geometric(1e4, 16), 60000.0);  // f16 overflows at 65520
+  add("larger scale", geometric(1e4, 16), 66000.0);
+  return makers;
+}
+
+struct Run {
+  int64_t first;
+  int64_t count;
+};
+
+// The first rows, ends of blocks and chunks, where float32 angles are too large to
+// rotate to, where float32 stops counting, the end.
+const std::vector<Run> kRuns = {{0, 1500},          {-130, 300},        {63, 2},
+                                {131072 - 40, 100}, {1000003, 70},      {(1 << 24) - 70, 140},
+                                {(1 << 30) + 5, 9}, {2147483647 - 9, 9}};
+
+template <typename Element>
+std::vector<Element> Table(const Rotation& rotation, const Run& run) {
+  const int64_t pairs = rotation.pairs();
+  std::vector<Element> table(static_cast<size_t>(run.count * 2 * pairs));
+  rotation.Fill(run.first, RotationRows<Element>{.count = run.count,
+                                                 .stride = 2 * pairs,
+                                                 .cos = table.data(),
+                                                 .sin = table.data() + pairs});
+  return table;
+}
+
+template <typename Element>
+void ExpectSameBytes(const std::vector<Element>& got, const std::vector<Element>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  if (std::memcmp(got.data(), expected.data(), got.size() * sizeof(Element)) == 0) return;
+  size_t i = 0;
+  while (std::memcmp(&got[i], &expected[i], sizeof(Element)) == 0) ++i;
+  ADD_FAILURE() << "first difference at element " << i << " of " << got.size();
+}
+
+template <typename T>
+class RotationKernelTest : public ::testing::Test {};
+using Elements = ::testing::Types<float, double, F16, Bf16>;
+TYPED_TEST_SUITE(RotationKernelTest, Elements);
+
+TYPED_TEST(RotationKernelTest, EveryInstructionSetGivesTheScalarBytes) {
+  int kernels = 0;
+  for (const Maker& maker : Makers()) {
+    SCOPED_TRACE(maker.name);
+    std::vector<std::vector<TypeParam>> expected;
+    {
+      const ForcedTarget scalar(HWY_SCALAR);
+      ASSERT_FALSE(HasRotationKernel());
+      const Rotation rotation = maker.Make();
+      for (const Run& run : kRuns) expected.push_back(Table<TypeParam>(rotation, run));
+    }
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      SCOPED_TRACE(hwy::TargetName(target));
+      const ForcedTarget forced(target);
+      kernels += HasRotationKernel() ? 1 : 0;
+      const Rotation rotation = maker.Make();
+      for (size_t i = 0; i < kRuns.size(); ++i) {
+        SCOPED_TRACE(kRuns[i].first);
+        ExpectSameBytes(Table<TypeParam>(rotation, kRuns[i]), expected[i]);
+      }
+    }
+  }
+  this->RecordProperty("kernels", kernels);
+}
+
+// A whole Llama 3.1 table, so that rare roundings occur: 16.8 million values.
+TEST(RotationKernelLargeTest, LlamaTableIsTheScalarOne) {
+  std::vector<float> inv_freq;
+  std::vector<WideFloat> wide_freq;
+  for (int i = 0; i < 64; ++i) {
+    inv_freq.push_back(1.0f / PowF(5e5f, static_cast<float>(i) / 64.0f));
+    wide_freq.push_back(Pow(WideFloat::From(5e5), WideFloat::From(-i / 64.0)));
+  }
+  const auto table = [&](bool exact, int64_t first) {
+    const Rotation rotation =
+        exact ? Rotation::Exact(wide_freq, 1.0) : Rotation::Float32(inv_freq, 1.0);
+    return Table<float>(rotation, {first, 16384});
+  };
+  for (const bool exact : {true, false}) {
+    for (int64_t first = 0; first < 131072; first += 16384) {
+      std::vector<float> expected;
+      {
+        const ForcedTarget scalar(HWY_SCALAR);
+        expected = table(exact, first);
+      }
+      ExpectSameBytes(table(exact, first), expected);
+    }
+  }
+}
+
+// Error bounds: the kernel's arithmetic in scalar code, against MPFR ------------------
+
+TEST(RotationKernelBoundsTest, OneComplexMultiplicationKeepsItsBound) {
+  double worst = 0;
+  for (int i = 0; i < 64; ++i) {
+    const WideFloat turns =
+        Pow(WideFloat::From(5e5), WideFloat::From(-i / 64.0)) * kWideInverseTwoPi;
+    const DoubleDouble rate = DoubleDouble::From(turns);
+    for (const int64_t base : {0, 64, 4096, 131008, 2147483584}) {
+      const DoubleSinCos at_base = SinCosOfTurns(static_cast<double>(base), rate);
+      for (int64_t n = 0; n < 64; n += 7) {
+        const DoubleSinCos fine = SinCosOfTurns(static_cast<double>(n), rate);
+        const double cos = at_base.cos * fine.cos - at_base.sin * fine.sin;
+        const double sin = at_base.sin * fine.cos + at_base.cos * fine.sin;
+        const Real angle = Real(2.0) * Real::Pi() * Real(turns) * Real::FromInt(base + n);
+        worst = std::max({worst, Abs(Real(cos) - Cos(angle)).ToDouble(),
+                          Abs(Real(sin) - Sin(angle)).ToDouble()});
+      }
+    }
+  }
+  RecordProperty("worst_log2", std::to_string(std::log2(worst)));
+  EXPECT_THAT(worst, Le(kRotatedError));
+}
+
+TEST(RotationKernelBoundsTest, RoundingMovesARotatedAngleByLittle) {
+  // Half a unit in the last place of the largest angle, and the first terms left
+  // out of the series that makes up for it.
+  constexpr double kDelta = kMaxRotatedAngle * 0x1p-25;
+  static_assert(kDelta <= 0x1p-8);
+  EXPECT_THAT(std::pow(kDelta, 6) / 720, Le(0x1p-57));
+  EXPECT_THAT(std::pow(kDelta, 7) / 5040, Le(0x1p-57));
+}
+
+TEST(RotationKernelBoundsTest, MarginCoversTheErrorOfTheSmallestValueTested) {
+  // In units of the last place of a double, which is at least 2^-53 of the value.
+  EXPECT_THAT(kRotatedError / kLeastRotated / 0x1p-53, Le(static_cast<double>(kMargin)));
+}
+
+}  // namespace
+}  // namespace posenc

@@ -17,6 +17,10 @@
 namespace posenc {
 namespace {
 
+// alpha = factor·r - (factor - 1) is a difference of numbers of this size, which
+// must leave a float32 something of the 1 that it is when nothing has grown.
+constexpr double kMaxDynamicFactor = 65536;
+
 // base' of a changed base must stay a float32 too; it is never below rope_theta.
 absl::Status CheckBase(absl::string_view field, const v1::RopeSpec& rope) {
   const double base = RopeBase(rope);
@@ -46,6 +50,7 @@ absl::Status CanonicalizeDynamic(v1::RopeSpec* rope) {
   }
   if (dynamic->growth() != v1::DYNAMIC_GROWTH_POWER_OF_TWO) {
     RETURN_IF_ERROR(CheckNumber("rope.dynamic.factor", dynamic->has_factor(), dynamic->factor()));
+    RETURN_IF_ERROR(CheckPositive("rope.dynamic.factor", dynamic->factor(), kMaxDynamicFactor));
   } else if (dynamic->has_factor()) {
     return FieldError(
         "rope.dynamic.factor",

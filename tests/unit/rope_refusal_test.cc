@@ -149,6 +149,8 @@ INSTANTIATE_TEST_SUITE_P(
     ByLength, RopeRefusalTest,
     ::testing::Values(
         Refusal{"head_dim: 64 dynamic {}", "rope.dynamic.factor: is required"},
+        Refusal{"head_dim: 64 dynamic { factor: 1e6 }",
+                "rope.dynamic.factor: must be above 0 and at most 65536, got 1e+06"},
         Refusal{"head_dim: 64 dynamic { factor: 2 }",
                 "rope.dynamic.max_position_embeddings: is required"},
         Refusal{"head_dim: 64 dynamic { factor: 2 max_position_embeddings: 0 }",

@@ -452,7 +452,7 @@ TEST(RopeFrequenciesTest, ExtremeSpecsStayFiniteAndWithinTheAngleBound) {
            "head_dim: 64 rope_theta: 3.4e38",
            "head_dim: 65536 rope_theta: 3.4e38 linear { factor: 3.4e38 }",
            "head_dim: 64 rope_theta: 0.00390625",
-           "head_dim: 4 rope_theta: 1 dynamic { factor: 3e9 max_position_embeddings: 1 "
+           "head_dim: 4 rope_theta: 1 dynamic { factor: 65536 max_position_embeddings: 1 "
            "sequence_length: 2147483648 }",
            "head_dim: 64 rope_theta: 0.00390625 ntk { alpha: 1e38 }",
            "head_dim: 64 rope_theta: 3 ntk { factor: 5e37 }",

@@ -2,13 +2,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <utility>
 
@@ -18,14 +18,35 @@
 namespace posenc::cli {
 namespace {
 
+constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
 // Of the file being written, for the signal handler; null when there is none.
 std::atomic<const char*> uncommitted{nullptr};
 
-void RemoveAndDie(int signal) {
+void RemoveAndDie(int number) {
   if (const char* path = uncommitted.load()) unlink(path);
-  std::signal(signal, SIG_DFL);
-  raise(signal);
+  signal(number, SIG_DFL);
+  raise(number);
 }
+
+// While this lives, signals wait: between the creation of a file and the handler's
+// knowledge of it, one would leave the file behind.
+class SignalsHeld {
+ public:
+  SignalsHeld() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (const int number : kEndingSignals) sigaddset(&held, number);
+    pthread_sigmask(SIG_BLOCK, &held, &before_);
+  }
+  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 // The permissions of a new file: those of the old one, else what umask leaves.
 mode_t ModeFor(const std::string& path) {
@@ -60,6 +81,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
   if (stat(place.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) {
     return FileError(path, "exists and is not a regular file");
   }
+  const SignalsHeld held;
   std::string temporary = absl::StrCat(place, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return FileError(path, errno);
@@ -101,7 +123,7 @@ absl::Status OutputFile::Commit() {
 }
 
 void RemoveOutputOnSignals() {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, RemoveAndDie);
+  for (const int number : kEndingSignals) signal(number, RemoveAndDie);
 }
 
 }  // namespace posenc::cli

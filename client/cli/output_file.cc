@@ -7,9 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,35 +19,29 @@
 namespace posenc::cli {
 namespace {
 
-constexpr int kEndingSignals[] = {SIGINT, SIGTERM, SIGHUP};
+// Whenever `mutex` is free, `uncommitted` names the file beside its place if there
+// is one, and is null if there is none. The signal thread waits for it and then
+// ends the process holding it.
+std::mutex mutex;
+const char* uncommitted = nullptr;
 
-// Of the file being written, for the signal handler; null when there is none.
-std::atomic<const char*> uncommitted{nullptr};
-
-void RemoveAndDie(int number) {
-  if (const char* path = uncommitted.load()) unlink(path);
-  signal(number, SIG_DFL);
-  raise(number);
+sigset_t EndingSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
+  return signals;
 }
 
-// While this lives, signals wait: between the creation of a file and the handler's
-// knowledge of it, one would leave the file behind.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t held;
-    sigemptyset(&held);
-    for (const int number : kEndingSignals) sigaddset(&held, number);
-    pthread_sigmask(SIG_BLOCK, &held, &before_);
-  }
-  ~SignalsHeld() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
-
- private:
-  sigset_t before_;
-};
+[[noreturn]] void WaitForSignal() {
+  const sigset_t signals = EndingSignals();
+  int number = 0;
+  sigwait(&signals, &number);
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (uncommitted != nullptr) unlink(uncommitted);
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+  raise(number);
+  _exit(128 + number);  // not reached: nobody ignores what sigwait returned
+}
 
 // The permissions of a new file: those of the old one, else what umask leaves.
 mode_t ModeFor(const std::string& path) {
@@ -81,13 +76,13 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
   if (stat(place.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) {
     return FileError(path, "exists and is not a regular file");
   }
-  const SignalsHeld held;
+  const mode_t mode = ModeFor(place);
+  const std::lock_guard<std::mutex> lock(mutex);
   std::string temporary = absl::StrCat(place, ".XXXXXX");
   const int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0) return FileError(path, errno);
-  std::unique_ptr<OutputFile> file(new OutputFile(fd, std::move(temporary), place));
-  if (fchmod(fd, ModeFor(place)) != 0) return FileError(path, errno);
-  return file;
+  fchmod(fd, mode);  // where it cannot be, the file is private: safe, and still written
+  return std::unique_ptr<OutputFile>(new OutputFile(fd, std::move(temporary), place));
 }
 
 OutputFile::OutputFile(int fd, std::string temporary_path, std::string path)
@@ -97,6 +92,7 @@ OutputFile::OutputFile(int fd, std::string temporary_path, std::string path)
 
 OutputFile::~OutputFile() {
   if (fd_ < 0) return;
+  const std::lock_guard<std::mutex> lock(mutex);
   close(fd_);
   unlink(temporary_path_.c_str());
   uncommitted = nullptr;
@@ -116,6 +112,7 @@ absl::Status OutputFile::OverwriteStart(std::span<const std::byte> bytes) {
 absl::Status OutputFile::Commit() {
   // Without fsync a crash after the rename could leave an empty file at the place.
   if (fsync(fd_) != 0) return FileError(path_, errno);
+  const std::lock_guard<std::mutex> lock(mutex);
   if (std::rename(temporary_path_.c_str(), path_.c_str()) != 0) return FileError(path_, errno);
   uncommitted = nullptr;
   const int fd = std::exchange(fd_, -1);
@@ -123,7 +120,9 @@ absl::Status OutputFile::Commit() {
 }
 
 void RemoveOutputOnSignals() {
-  for (const int number : kEndingSignals) signal(number, RemoveAndDie);
+  const sigset_t signals = EndingSignals();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(WaitForSignal).detach();
 }
 
 }  // namespace posenc::cli

@@ -47,8 +47,10 @@ class OutputFile {
   const std::string path_;
 };
 
-// SIGINT, SIGTERM and SIGHUP remove an uncommitted file, then end the process as
-// they would without this.
+// From here on SIGINT, SIGTERM and SIGHUP first remove an uncommitted file, then
+// end the process as they would without this. Call it before other threads start:
+// a thread of its own waits for the signals, so that none arrives between the
+// creation of a file and the note of its name.
 void RemoveOutputOnSignals();
 
 }  // namespace posenc::cli

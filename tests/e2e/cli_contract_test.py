@@ -50,6 +50,7 @@ class ExitCodes(unittest.TestCase):
         self.expect(REFUSED, "selection", *table, "--spec", '{"rope": {"head_dim": 64}}')
         self.expect(REFUSED, "layout", *table, *ROPE, "--layout", "slopes")
         self.expect(REFUSED, "dtype", *table, *ROPE, "--dtype", "i32")
+        self.expect(REFUSED, "no-such-stack", *table, *ROPE, "--profile", "no-such-stack")
 
     def test_refused_configs(self):
         for words, config in (("", b"not json"), ("model_type", b"{}"),

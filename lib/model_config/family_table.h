@@ -86,7 +86,8 @@ struct RopeTraits {
   absl::string_view default_map = "";  // JSON: rope_parameters where the file has none
   absl::string_view mrope_scheme = "";
   std::array<int64_t, 3> mrope_section = {0, 0, 0};
-  bool mla_softmax_scale = false;  // mscale_all_dim scales the softmax too
+  bool mla_softmax_scale = false;     // mscale_all_dim scales the softmax too
+  bool mla_softmax_since_v5 = false;  // transformers 4 leaves it out
   QueryScaleRule query_scale = QueryScaleRule::kNone;
   v1::DynamicGrowth growth = v1::DYNAMIC_GROWTH_LINEAR;  // of rope_type dynamic
   int64_t original_length = 0;     // original_max_position_embeddings where it is not given

@@ -185,6 +185,13 @@ absl::Status ResolveWavlm(const Tower& tower, v1::ResolveModelConfigResponse* re
 }
 
 absl::Status ResolveNone(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  for (absl::string_view key : {"rope_theta", "rope_scaling", "rope_parameters"}) {
+    const JsonValue value = tower.keys[key];
+    if (!value.has_value()) continue;
+    tower.findings.Add(
+        Rule::kRopeKeyIgnored, value,
+        {.message = absl::StrCat("This family has no positions at all; ", key, " is not used.")});
+  }
   *response->add_encodings() = NewEncoding(tower, "none");
   return absl::OkStatus();
 }

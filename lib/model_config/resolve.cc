@@ -153,6 +153,9 @@ const v1::ResolvedEncoding* OnlyTable(const Response& resolved) {
 }  // namespace
 
 absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
+  if (!v1::Compat_IsValid(model.compat())) {
+    return FieldError("compat", absl::StrCat("is no value of the enum: ", model.compat()));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonDocument> document, ParseModel(model));
   const JsonValue config = document->root();
   Response response;

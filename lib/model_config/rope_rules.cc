@@ -65,9 +65,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   encoding.set_variant(VariantOf(tower, rope));
   RETURN_IF_ERROR(SetMrope(input, &encoding));
   RETURN_IF_ERROR(SetQueryScale(input, &encoding));
-  if (traits.mla_softmax_scale && width.channels_last) {
-    encoding.set_softmax_scale_multiplier(MlaSoftmaxScale(input));
-  }
+  if (width.channels_last) encoding.set_softmax_scale_multiplier(MlaSoftmaxScale(input));
   NoteLostScaling(tower, encoding);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();

@@ -151,11 +151,19 @@ absl::Status SetScaling(const ScalingInput& input, v1::RopeSpec* spec) {
 }
 
 double MlaSoftmaxScale(const ScalingInput& input) {
+  const RopeTraits& traits = input.tower.family.rope;
   const JsonValue all_dim = input.keys.Find("mscale_all_dim");
   const JsonValue factor = input.keys.Find("factor");
-  if (input.type.rope_type == "default" || !all_dim.is_number() || !factor.is_number() ||
-      all_dim.number() == 0 || factor.number() <= 1) {
+  if (!traits.mla_softmax_scale || input.type.rope_type == "default" || !all_dim.is_number() ||
+      !factor.is_number() || all_dim.number() == 0 || factor.number() <= 1) {
     return 1;
+  }
+  if (traits.mla_softmax_since_v5) {
+    input.tower.findings.Add(
+        Rule::kCompatDiffers, all_dim,
+        {.message = "mscale_all_dim scales the softmax too, as here and in transformers 5; "
+                    "transformers 4 leaves that out in this family."});
+    if (input.tower.compat() == v1::COMPAT_V4_57) return 1;
   }
   const double m = 0.1 * all_dim.number() * std::log(factor.number()) + 1.0;
   return m * m;

@@ -120,12 +120,14 @@ absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
     return head.channels;
   }
   ASSIGN_OR_RETURN(const Partial partial, ReadPartial(tower, group, rope_type));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> own, ReadRotaryDim(tower));
+  ASSIGN_OR_RETURN(std::optional<int64_t> own, ReadRotaryDim(tower));
   // Every channel is in the table of p-RoPE; those that stand still have frequency 0.
   const double factor = rope_type == "proportional" ? 1 : partial.factor;
   const int64_t by_factor = static_cast<int64_t>(static_cast<double>(head.channels) * factor);
+  const JsonValue value = tower.keys[tower.family.rope.rotary_dim_key];
+  // The family's default gives way to what the file says.
+  if (!value.has_value() && partial.value.present()) own.reset();
   if (own.has_value()) {
-    const JsonValue value = tower.keys[tower.family.rope.rotary_dim_key];
     if (partial.value.present() && by_factor != *own) {
       return FieldError(value.field(), absl::StrCat("contradicts ", partial.value.field(), ": ",
                                                     *own, " against ", by_factor, " channels"));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "lib/families/family.h"
@@ -59,7 +60,7 @@ std::string Line(const std::string& name, const v1::ResolveModelConfigResponse& 
       absl::StrJoin(
           {name, OrDash(response.model_type()), encoding.tower(), encoding.layer_type(),
            encoding.kind(), OrDash(encoding.rope_type()), is_rope ? absl::StrCat(rotary_dim) : "-",
-           is_rope ? absl::StrCat(theta) : "-", findings},
+           is_rope ? absl::StrFormat("%.17g", theta) : "-", findings},
           "\t"),
       "\n");
 }

@@ -58,7 +58,7 @@ TEST(KnownBugsTest, B03_AnUnknownTypeWasAnsweredWithTheTwoFieldsMessage) {
 TEST(KnownBugsTest, B05_B12_TypeBesideRopeTypeWasUnrecognizedOrADuplicate) {
   const auto response =
       Resolve(Llama(R"("rope_scaling": {"type": "linear", "rope_type": "linear", "factor": 8.0},
-               "rope_theta": 10000)"));
+               "rope_theta": 10000, "max_position_embeddings": 16384)"));
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->encodings(0).rope_type(), "linear");
   EXPECT_THAT(response->findings(), IsEmpty());
@@ -101,8 +101,8 @@ TEST(KnownBugsTest, B09_NestedYarnWasValidatedAgainstTheOuterMap) {
   EXPECT_EQ(response->encodings(1).spec().rope().rope_theta(), 1e4);
   // A fault is reported with its own path.
   EXPECT_EQ(Refusal(Llama(R"("rope_parameters": {"full_attention": {"rope_type": "yarn"}})")),
-            "config_json/rope_parameters/full_attention/original_max_position_embeddings: is "
-            "required for rope_type yarn");
+            "config_json/rope_parameters/full_attention/factor: is required for rope_type "
+            "yarn");
 }
 
 TEST(KnownBugsTest, B11_AFileWithOnlyRopeTypeWasReadAsDefault) {

@@ -1,0 +1,248 @@
+// Rules that hold for all families: the table of findings, the rows, layers and
+// compat.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "lib/model_config/default_maps.h"
+#include "lib/model_config/family_table.h"
+#include "lib/model_config/findings.h"
+#include "lib/model_config/resolve.h"
+#include "tests/unit/model_config_testing.h"
+
+namespace posenc {
+namespace {
+
+using ::posenc::testing::FindingOf;
+using ::posenc::testing::ModelWith;
+using ::posenc::testing::ReadConfig;
+using ::posenc::testing::Refusal;
+using ::posenc::testing::Resolve;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+
+v1::ResolveModelConfigResponse ResolveWith(absl::string_view config, v1::Compat compat) {
+  v1::ModelSource model;
+  model.set_config_json(std::string(config));
+  model.set_compat(compat);
+  const auto response = ResolveModelConfig(model);
+  EXPECT_TRUE(response.ok()) << response.status();
+  return response.ok() ? *response : v1::ResolveModelConfigResponse();
+}
+
+// The table of findings -----------------------------------------------------------
+
+TEST(ModelConfigRulesTest, TheRuleTableIsSortedAndInTheOrderOfTheEnum) {
+  const auto table = RuleTable();
+  for (size_t i = 0; i < table.size(); ++i) {
+    EXPECT_EQ(static_cast<size_t>(table[i].rule), i) << table[i].id;
+    EXPECT_THAT(std::string(table[i].id), MatchesRegex("[a-z0-9-]+"));
+    EXPECT_FALSE(table[i].meaning.empty());
+    EXPECT_NE(table[i].severity, v1::SEVERITY_UNSPECIFIED);
+    EXPECT_TRUE(i == 0 || table[i - 1].id < table[i].id) << table[i].id;
+  }
+}
+
+TEST(ModelConfigRulesTest, TheDocumentedListIsTheTable) {
+  std::string rows;
+  for (const RuleInfo& info : RuleTable()) {
+    const absl::string_view severity = info.severity == v1::SEVERITY_NOTE      ? "note"
+                                       : info.severity == v1::SEVERITY_WARNING ? "warning"
+                                                                               : "error";
+    absl::StrAppend(&rows, "| ", info.id, " | ", severity, " | ", info.meaning, " |\n");
+  }
+  std::ifstream file(absl::StrCat(POSENC_TEST_DATA, "/../lib/model_config/FINDINGS.md"));
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_TRUE(absl::EndsWith(text.str(), rows)) << rows;
+}
+
+TEST(ModelConfigRulesTest, ARuleSpeaksOnceAboutAPlaceAndNotWithoutEnd) {
+  Findings findings;
+  const auto document = JsonDocument::Parse("{\"a\": 1, \"b\": 2}", "config_json");
+  for (int i = 0; i < 2; ++i) findings.Add(Rule::kThetaNull, (*document)->root()["a"], {});
+  findings.Add(Rule::kThetaNull, (*document)->root()["b"], {});
+  EXPECT_EQ(findings.all().size(), 2u);
+  for (int i = 0; i < 1000; ++i) {
+    findings.AddMissing(Rule::kSizeDefaulted, (*document)->root(), absl::StrCat("key", i), {});
+  }
+  EXPECT_LE(findings.all().size(), 256u);
+}
+
+// The rows ------------------------------------------------------------------------------
+
+TEST(ModelConfigRulesTest, NoModelTypeIsInTwoRowsOfOneTable) {
+  for (const auto& tables :
+       {std::vector{DecoderRows(), EncoderRows()}, std::vector{VisionRows()}}) {
+    std::set<std::string> seen;
+    for (const auto& table : tables) {
+      for (const ModelFamily& family : table) {
+        for (absl::string_view type : absl::StrSplit(family.model_types, ' ')) {
+          EXPECT_FALSE(type.empty());
+          EXPECT_TRUE(seen.insert(std::string(type)).second) << type;
+        }
+      }
+    }
+  }
+}
+
+TEST(ModelConfigRulesTest, DefaultMapsOfTheRowsParse) {
+  int maps = 0;
+  for (const ModelFamily& family : DecoderRows()) {
+    if (family.rope.default_map.empty()) continue;
+    const JsonValue map = DefaultMap(family.rope.default_map);
+    EXPECT_TRUE(map.is_object() && map["rope_type"].is_string()) << family.model_types;
+    ++maps;
+  }
+  EXPECT_EQ(maps, 5);
+}
+
+// Every family resolves a file with nothing but the common sizes.
+TEST(ModelConfigRulesTest, EveryKnownTypeAnswersTheCommonSizes) {
+  for (const std::string& type : KnownModelTypes()) {
+    if (absl::EndsWith(type, "Model")) continue;  // a diffusion model's class, no model_type
+    // 0.9 of a head is even for few heads only: Moonshine's are 36 wide.
+    const std::string config =
+        absl::StartsWith(type, "moonshine")
+            ? absl::StrCat(R"({"model_type": ")", type,
+                           R"(", "hidden_size": 288, "num_attention_heads": 8})")
+            : ModelWith(type, R"("num_hidden_layers": 8, "image_size": 224, "patch_size": 14)");
+    const auto response = Resolve(config);
+    EXPECT_TRUE(response.ok() && response->encodings_size() > 0)
+        << type << ": " << response.status();
+  }
+}
+
+TEST(ModelConfigRulesTest, AnUnknownTypeWithStandardKeysIsReadByTheGenericRules) {
+  const auto response = Resolve(ModelWith("nobody_knows", R"("rope_theta": 500000)"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->encodings(0).spec().rope().rope_theta(), 500000);
+  ASSERT_NE(FindingOf(*response, "model-type-unknown"), nullptr);
+  EXPECT_EQ(FindingOf(*response, "model-type-unknown")->severity(), v1::SEVERITY_WARNING);
+  EXPECT_EQ(Refusal(ModelWith("nobody_knows", "")),
+            "config_json/model_type: is not a model family that is known here: \"nobody_knows\"");
+}
+
+TEST(ModelConfigRulesTest, AnUnknownTypeIsReadByItsClass) {
+  const auto response = Resolve(
+      ModelWith("my_finetune", R"("architectures": ["Gemma2ForCausalLM"], "head_dim": 256)"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->encodings(0).spec().rope().head_dim(), 256);
+  EXPECT_NE(FindingOf(*response, "model-type-unknown"), nullptr);
+}
+
+// Layers ---------------------------------------------------------------------------------
+
+TEST(ModelConfigRulesTest, ANestedNullIsNoRotation) {
+  const auto response = Resolve(ModelWith("llama", R"("num_hidden_layers": 4,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention",
+                        "full_attention"],
+        "rope_parameters": {"full_attention": null,
+                            "sliding_attention": {"rope_type": "default", "rope_theta": 2e4}})"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->encodings_size(), 1);
+  EXPECT_THAT(response->encodings(0).layers(), ElementsAre(0, 2));
+  EXPECT_THAT(response->encodings(0).nope_layers(), ElementsAre(1, 3));
+}
+
+TEST(ModelConfigRulesTest, PatternsStandInForLayerTypes) {
+  const auto layers = [](absl::string_view model_type, absl::string_view more) {
+    const auto response = Resolve(ModelWith(model_type, more));
+    EXPECT_TRUE(response.ok()) << response.status();
+    const auto& list = response->encodings(0).layers();
+    return std::vector<int64_t>(list.begin(), list.end());
+  };
+  EXPECT_THAT(layers("gemma3_text", R"("num_hidden_layers": 13)"), ElementsAre(5, 11));
+  EXPECT_THAT(layers("gemma4_text", R"("num_hidden_layers": 8)"), ElementsAre(5, 7))
+      << "the last is full whatever the pattern";
+  EXPECT_THAT(layers("modernbert", R"("num_hidden_layers": 5)"), ElementsAre(0, 3));
+  EXPECT_THAT(layers("cohere2", R"("num_hidden_layers": 5)"), ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(layers("exaone4", R"("num_hidden_layers": 5, "sliding_window": 4096,
+                                   "sliding_window_pattern": "LLLG")"),
+              ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(layers("exaone4", R"("num_hidden_layers": 5)"), IsEmpty()) << "all rotate";
+  EXPECT_THAT(layers("llama4_text", R"("num_hidden_layers": 5, "no_rope_layers": [])"),
+              ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(
+      layers("mllama_text_model", R"("num_hidden_layers": 4, "cross_attention_layers": [1, 3])"),
+      ElementsAre(0, 2));
+}
+
+TEST(ModelConfigRulesTest, ABaseALayerGroupsTheLayers) {
+  const auto response = Resolve(ModelWith(
+      "granite_swa", R"("num_hidden_layers": 4, "layer_rope_theta": [1e4, 0, 1e6, 1e4])"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->encodings_size(), 2);
+  EXPECT_THAT(response->encodings(0).layers(), ElementsAre(0, 3));
+  EXPECT_EQ(response->encodings(1).spec().rope().rope_theta(), 1e6);
+  EXPECT_THAT(response->encodings(1).nope_layers(), ElementsAre(1));
+}
+
+TEST(ModelConfigRulesTest, AListShorterThanTheModelIsRefused) {
+  EXPECT_EQ(Refusal(ModelWith("gemma3_text", R"("num_hidden_layers": 3,
+                                                "layer_types": ["full_attention"])")),
+            "config_json/layer_types: must have an entry for each of the 3 layers, has 1");
+}
+
+// Compat ------------------------------------------------------------------------------------
+
+TEST(ModelConfigCompatTest, TypeBesideRopeType) {
+  const std::string config = ModelWith(
+      "llama", R"("rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2})");
+  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).rope_type(), "linear");
+  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
+  EXPECT_EQ(v5.encodings(0).rope_type(), "dynamic");
+  EXPECT_NE(FindingOf(v5, "compat-differs"), nullptr) << "the result names what differs";
+  EXPECT_THAT(Refusal(config), ::testing::HasSubstr("contradicts rope_type"));
+}
+
+TEST(ModelConfigCompatTest, PartialRotaryWithoutAScaling) {
+  const std::string config = ModelWith("llama", R"("partial_rotary_factor": 0.5)");
+  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V5_16).encodings(0).spec().rope().rotary_dim(), 128);
+  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).spec().rope().rotary_dim(), 64);
+  const auto latest = ResolveWith(config, v1::COMPAT_LATEST);
+  EXPECT_EQ(latest.encodings(0).spec().rope().rotary_dim(), 64);
+  EXPECT_NE(FindingOf(latest, "compat-differs"), nullptr);
+}
+
+TEST(ModelConfigCompatTest, InnerAgainstOuterLength) {
+  const std::string config = ModelWith(
+      "llama", R"("original_max_position_embeddings": 2048, "rope_scaling": {"type": "yarn",
+                  "factor": 2, "original_max_position_embeddings": 4096})");
+  const auto original = [&](v1::Compat compat) {
+    return ResolveWith(config, compat)
+        .encodings(0)
+        .spec()
+        .rope()
+        .yarn()
+        .original_max_position_embeddings();
+  };
+  EXPECT_EQ(original(v1::COMPAT_LATEST), 4096);
+  EXPECT_EQ(original(v1::COMPAT_V5_16), 2048);
+}
+
+TEST(ModelConfigCompatTest, DefaultsThatChanged) {
+  const std::string config = ModelWith("cohere", "");
+  EXPECT_EQ(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).spec().rope().rope_theta(), 5e5);
+  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).spec().rope().rope_theta(), 1e4);
+  EXPECT_NE(FindingOf(ResolveWith(config, v1::COMPAT_LATEST), "compat-differs"), nullptr);
+}
+
+TEST(ModelConfigCompatTest, TheSoftmaxPartOfDeepseekV2) {
+  // transformers 4.57 has no mscale in that class.
+  const std::string config = ReadConfig("DeepSeek-V2-Lite.json");
+  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).softmax_scale_multiplier(), 1);
+  EXPECT_GT(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).softmax_scale_multiplier(), 1.5);
+}
+
+}  // namespace
+}  // namespace posenc

@@ -54,9 +54,17 @@ absl::StatusOr<std::vector<int64_t>> StageHeads(const Tower& tower) {
   return std::vector<int64_t>{heads};
 }
 
-void SetWindow(const std::vector<int64_t>& sides, v1::RelativeTable* table) {
+// The index is the same in every layer and stage; the table is the checkpoint's.
+void SetWindow(const std::vector<int64_t>& sides, bool class_token,
+               v1::ResolvedEncoding* encoding) {
+  v1::WindowSpec& window = *encoding->mutable_spec()->mutable_window();
+  window.set_window_height(sides[0]);
+  window.set_window_width(sides[1]);
+  window.set_class_token(class_token);
+  v1::RelativeTable* table = encoding->mutable_relative();
   table->mutable_window()->Assign(sides.begin(), sides.end());
-  table->set_entries((2 * sides[0] - 1) * (2 * sides[1] - 1));
+  // To, from and between the class token: three more.
+  table->set_entries((2 * sides[0] - 1) * (2 * sides[1] - 1) + (class_token ? 3 : 0));
   table->set_bidirectional(true);
 }
 
@@ -86,6 +94,13 @@ absl::Status ResolveDeberta(const Tower& tower, v1::ResolveModelConfigResponse* 
   table.set_entries(2 * (buckets > 0 ? buckets : limit));
   table.set_bidirectional(true);
   for (const std::string& term : terms) table.add_terms(term);
+  v1::RelativeIndexSpec& index = *encoding.mutable_spec()->mutable_relative_index();
+  if (tower.keys["model_type"].is_string() && tower.keys["model_type"].string() == "deberta") {
+    index.mutable_deberta_v1()->set_max_relative_positions(limit);
+  } else {
+    index.mutable_deberta()->set_position_buckets(buckets > 0 ? buckets : 0);
+    index.mutable_deberta()->set_max_relative_positions(limit);
+  }
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
@@ -117,9 +132,8 @@ absl::Status ResolveBeit(const Tower& tower, v1::ResolveModelConfigResponse* res
   ASSIGN_OR_RETURN(const std::vector<int64_t> grid, PatchGrid(tower));
   ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
   v1::ResolvedEncoding encoding = NewEncoding(tower, "relative_bias_2d");
+  SetWindow(grid, true, &encoding);
   v1::RelativeTable& table = *encoding.mutable_relative();
-  SetWindow(grid, &table);
-  table.set_entries(table.entries() + 3);  // to, from and between CLS
   table.set_per_layer(!shared.value_or(false));
   table.add_heads(heads);
   *response->add_encodings() = std::move(encoding);
@@ -136,8 +150,8 @@ absl::Status ResolveSwin(const Tower& tower, v1::ResolveModelConfigResponse* res
         absl::StrCat("must be at most ", kMaxGridSide, ", got ", std::max(window[0], window[1])));
   }
   v1::ResolvedEncoding encoding = NewEncoding(tower, "relative_bias_2d");
+  SetWindow(window, false, &encoding);
   v1::RelativeTable& table = *encoding.mutable_relative();
-  SetWindow(window, &table);
   table.set_per_layer(true);
   table.mutable_heads()->Assign(heads.begin(), heads.end());
   *response->add_encodings() = std::move(encoding);
@@ -153,9 +167,14 @@ absl::Status ResolveGroundingDino(const Tower& tower, v1::ResolveModelConfigResp
         ResolveSwin(Tower{"vision", backbone, *swin, true, tower.model, tower.findings}, response));
   }
   ASSIGN_OR_RETURN(const int64_t d_model, RequiredHiddenSize(tower));
+  const JsonValue temperature = tower.keys["positional_embedding_temperature"];
+  ASSIGN_OR_RETURN(const std::optional<double> given, ReadPositiveNumber(temperature));
   v1::ResolvedEncoding encoding = NewEncoding(tower, "sine_2d");
   encoding.set_tower("encoder");
-  encoding.mutable_learned()->set_dim(d_model);
+  v1::DetrSineSpec& sine = *encoding.mutable_spec()->mutable_detr_sine();
+  sine.set_preset(v1::DETR_PRESET_DAB_DETR);
+  sine.set_num_position_features(d_model / 2);
+  if (given.has_value()) sine.set_temperature_height(*given);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
@@ -179,8 +198,10 @@ absl::Status ResolveWavlm(const Tower& tower, v1::ResolveModelConfigResponse* re
   ASSIGN_OR_RETURN(const std::optional<int64_t> distance,
                    ReadPositiveInt(tower.keys["max_bucket_distance"]));
   ASSIGN_OR_RETURN(const std::optional<int64_t> heads, NumAttentionHeads(tower));
-  *response->add_encodings() = T5Encoding(
+  v1::ResolvedEncoding encoding = T5Encoding(
       tower, {buckets.value_or(320), distance.value_or(800), true, false}, heads.value_or(0));
+  encoding.mutable_spec()->mutable_t5()->set_bucket_order(v1::BUCKET_ORDER_WAVLM);
+  *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
 

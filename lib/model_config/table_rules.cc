@@ -80,6 +80,10 @@ absl::StatusOr<v1::ResolvedEncoding> RelativeKey(const Tower& tower, absl::strin
   table.set_bidirectional(true);
   table.add_terms("key");
   if (type == "relative_key_query") table.add_terms("query");
+  encoding.mutable_spec()
+      ->mutable_relative_index()
+      ->mutable_unclipped()
+      ->set_max_position_embeddings(max_position);
   return encoding;
 }
 

@@ -216,6 +216,7 @@ void ExpectSinusoidal(const v1::ResolvedEncoding& encoding, const Json& line) {
 
 void ExpectRelative(const v1::ResolvedEncoding& encoding, const Json& line) {
   const v1::RelativeTable& table = encoding.relative();
+  EXPECT_TRUE(!encoding.has_spec() || Canonicalize(encoding.spec()).ok());
   EXPECT_EQ(ToVector(table.heads()), Ints(line, "heads"));
   if (Has(line, "entries")) {
     EXPECT_EQ(table.entries(), Int(line, "entries"));
@@ -256,7 +257,8 @@ void ExpectLine(const v1::ModelSource& model, const v1::ResolvedEncoding& encodi
     EXPECT_EQ(encoding.relative().kernel(), Int(line, "kernel"));
     EXPECT_EQ(encoding.relative().groups(), Int(line, "groups"));
   } else if (kind == "sine_2d") {
-    EXPECT_EQ(encoding.learned().dim(), Int(line, "dim"));
+    EXPECT_EQ(2 * encoding.spec().detr_sine().num_position_features(), Int(line, "dim"));
+    EXPECT_TRUE(Canonicalize(encoding.spec()).ok());
   } else if (kind != "none") {
     ExpectRelative(encoding, line);
   }

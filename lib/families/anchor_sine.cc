@@ -56,7 +56,8 @@ class AnchorPlan final : public Plan {
     const std::span<const std::byte> cos(values.data() + block / 2, block / 2);
     for (int64_t at = begin / spec_.num_position_features(); !out.empty(); ++at) {
       const int64_t point = at / points.dimensions();
-      const int64_t from = point * points.dimensions() + CoordinateOfBlock(at % points.dimensions());
+      const int64_t from =
+          point * points.dimensions() + CoordinateOfBlock(at % points.dimensions());
       frequencies_.SinCos(Coordinate(points.coordinates(static_cast<int>(from))), dtype,
                           values.data(), values.data() + block / 2);
       WriteInterleaved({sin, cos}, dtype, out.first(block));

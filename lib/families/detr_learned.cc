@@ -40,8 +40,8 @@ absl::Status CanonicalizeLearned(const v1::DetrLearnedSpec& spec) {
   if (!spec.has_num_position_features()) {
     return FieldError("detr_learned.num_position_features", "is required");
   }
-  RETURN_IF_ERROR(CheckInRange("detr_learned.num_position_features", spec.num_position_features(),
-                               1, 32768));
+  RETURN_IF_ERROR(
+      CheckInRange("detr_learned.num_position_features", spec.num_position_features(), 1, 32768));
   RETURN_IF_ERROR(CheckTable("detr_learned.row_embeddings", spec.row_embeddings(),
                              spec.num_position_features()));
   return CheckTable("detr_learned.column_embeddings", spec.column_embeddings(),
@@ -53,9 +53,9 @@ absl::Status CheckFits(absl::string_view side, absl::string_view table_name, int
                        const Table& table, int64_t features) {
   const int64_t rows = table.size() / features;
   if (length <= rows) return absl::OkStatus();
-  return FieldError(absl::StrCat("selection.patch_grid.", side),
-                    absl::StrCat("must be at most the rows of ", table_name, " (", rows, "), got ",
-                                 length));
+  return FieldError(
+      absl::StrCat("selection.patch_grid.", side),
+      absl::StrCat("must be at most the rows of ", table_name, " (", rows, "), got ", length));
 }
 
 class LearnedPlan final : public Plan {
@@ -109,8 +109,7 @@ class DetrLearnedFamilyImpl final : public Family {
     return CanonicalizeLearned(*spec->mutable_detr_learned());
   }
 
-  absl::StatusOr<TableShape> Resolve(const CanonicalSpec& canonical,
-                                     const v1::Selection& selection,
+  absl::StatusOr<TableShape> Resolve(const CanonicalSpec& canonical, const v1::Selection& selection,
                                      const v1::TensorFormat& format) const override {
     const v1::DetrLearnedSpec& spec = canonical.proto().detr_learned();
     TableShape shape;

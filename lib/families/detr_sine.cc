@@ -47,10 +47,9 @@ constexpr Preset kPresets[] = {
 absl::Status CanonicalizeNormalization(v1::DetrSineSpec* spec, const Preset& preset) {
   if (!spec->has_normalize()) spec->set_normalize(true);
   if (!spec->normalize()) {
-    for (const auto& [is_set, field] :
-         {std::pair{spec->has_scale(), "detr_sine.scale"},
-          std::pair{spec->has_offset(), "detr_sine.offset"},
-          std::pair{spec->has_eps(), "detr_sine.eps"}}) {
+    for (const auto& [is_set, field] : {std::pair{spec->has_scale(), "detr_sine.scale"},
+                                        std::pair{spec->has_offset(), "detr_sine.offset"},
+                                        std::pair{spec->has_eps(), "detr_sine.eps"}}) {
       if (is_set) return FieldError(field, "has no effect without normalize");
     }
     return absl::OkStatus();
@@ -65,20 +64,17 @@ absl::Status CanonicalizeNormalization(v1::DetrSineSpec* spec, const Preset& pre
 
 absl::Status CanonicalizeDetr(v1::DetrSineSpec* spec) {
   if (spec->preset() == v1::DETR_PRESET_UNSPECIFIED) spec->set_preset(v1::DETR_PRESET_DETR);
-  RETURN_IF_ERROR(
-      CheckEnumUpTo("detr_sine.preset", spec->preset(), v1::DETR_PRESET_DAB_DETR));
+  RETURN_IF_ERROR(CheckEnumUpTo("detr_sine.preset", spec->preset(), v1::DETR_PRESET_DAB_DETR));
   const Preset& preset = kPresets[spec->preset() - 1];
   RETURN_IF_ERROR(CheckPositionFeatures("detr_sine.num_position_features",
                                         spec->has_num_position_features(),
                                         spec->num_position_features()));
   if (!spec->has_temperature_height()) spec->set_temperature_height(preset.temperature);
   if (!spec->has_temperature_width()) spec->set_temperature_width(spec->temperature_height());
-  RETURN_IF_ERROR(
-      CheckFrequencyBase("detr_sine.temperature_height", spec->temperature_height()));
+  RETURN_IF_ERROR(CheckFrequencyBase("detr_sine.temperature_height", spec->temperature_height()));
   RETURN_IF_ERROR(CheckFrequencyBase("detr_sine.temperature_width", spec->temperature_width()));
   if (spec->arithmetic() == 0) spec->set_arithmetic(v1::ARITHMETIC_FLOAT32);
-  RETURN_IF_ERROR(
-      CheckEnumUpTo("detr_sine.arithmetic", spec->arithmetic(), v1::ARITHMETIC_EXACT));
+  RETURN_IF_ERROR(CheckEnumUpTo("detr_sine.arithmetic", spec->arithmetic(), v1::ARITHMETIC_EXACT));
   return CanonicalizeNormalization(spec, preset);
 }
 
@@ -184,7 +180,8 @@ class DetrPlan final : public Plan {
                         values_channel = channel;
                         const bool is_y = channel < spec_.num_position_features();
                         const int64_t c = channel % spec_.num_position_features();
-                        const Count& count = (is_y ? counts.y : counts.x)[static_cast<size_t>(pixel)];
+                        const Count& count =
+                            (is_y ? counts.y : counts.x)[static_cast<size_t>(pixel)];
                         auto [it, inserted] = values.try_emplace(count.key());
                         if (inserted) {
                           (is_y ? y_ : x_)

@@ -50,6 +50,10 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return RandomFourierFamily();
     case v1::EncodingSpec::kPerceiverFourier:
       return PerceiverFourierFamily();
+    case v1::EncodingSpec::kMrope:
+      return MropeFamily();
+    case v1::EncodingSpec::kAxialRope:
+      return AxialRopeFamily();
     case v1::EncodingSpec::FAMILY_NOT_SET:
       break;
   }
@@ -59,19 +63,10 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
 std::span<const Family* const> AllFamilies() {
   // clang-format off: one line a family
   static const Family* const kFamilies[] = {
-      &SinusoidalFamily(),
-      &RopeFamily(),
-      &AlibiFamily(),
-      &T5Family(),
-      &RelativeIndexFamily(),
-      &WindowFamily(),
-      &MaskFamily(),
-      &SinusoidalGridFamily(),
-      &DetrSineFamily(),
-      &DetrLearnedFamily(),
-      &AnchorSineFamily(),
-      &RandomFourierFamily(),
-      &PerceiverFourierFamily(),
+      &SinusoidalFamily(),       &RopeFamily(),        &AlibiFamily(),      &T5Family(),
+      &RelativeIndexFamily(),    &WindowFamily(),      &MaskFamily(),       &SinusoidalGridFamily(),
+      &DetrSineFamily(),         &DetrLearnedFamily(), &AnchorSineFamily(), &RandomFourierFamily(),
+      &PerceiverFourierFamily(), &MropeFamily(),       &AxialRopeFamily(),
   };
   // clang-format on
   return kFamilies;

@@ -17,6 +17,8 @@ const Family& DetrLearnedFamily();
 const Family& AnchorSineFamily();
 const Family& RandomFourierFamily();
 const Family& PerceiverFourierFamily();
+const Family& MropeFamily();
+const Family& AxialRopeFamily();
 const Family& WindowFamily();
 const Family& MaskFamily();
 

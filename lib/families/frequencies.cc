@@ -15,10 +15,11 @@ float PowerF(double base, int64_t k, int64_t denominator) {
   return PowF(static_cast<float>(base), static_cast<float>(k) / static_cast<float>(denominator));
 }
 
-Frequencies ExactPowers(double base, int64_t count, int64_t denominator) {
+Frequencies ExactPowers(double base, int64_t first, int64_t stride, int64_t count,
+                        int64_t denominator) {
   const WideFloat log_base = Log(WideFloat::From(base));
   std::vector<WideFloat> exact;
-  for (int64_t k = 0; k < count; ++k) {
+  for (int64_t k = first; k < first + stride * count; k += stride) {
     const WideFloat exponent = WideFloat::FromInt(-k).DividedBy(static_cast<uint64_t>(denominator));
     exact.push_back(Exp(exponent * log_base));
   }
@@ -93,17 +94,31 @@ void Frequencies::SinCosAs(size_t k, const WideFloat& coordinate, std::byte* sin
   std::memcpy(cos, &cos_element, sizeof(Element));
 }
 
+void Frequencies::Store(size_t k, v1::DType dtype, std::byte* out) const {
+  if (exact_.empty()) return StoreElement(static_cast<float>(at(k)), dtype, out);
+  StoreElement(exact_[k].wide(), dtype, out);
+}
+
 Frequencies PowerFrequencies(double base, int64_t count, int64_t denominator,
                              v1::Arithmetic arithmetic) {
-  if (arithmetic == v1::ARITHMETIC_EXACT) return ExactPowers(base, count, denominator);
+  return StridedPowerFrequencies(base, 0, 1, count, denominator, arithmetic);
+}
+
+Frequencies StridedPowerFrequencies(double base, int64_t first, int64_t stride, int64_t count,
+                                    int64_t denominator, v1::Arithmetic arithmetic) {
+  if (arithmetic == v1::ARITHMETIC_EXACT) {
+    return ExactPowers(base, first, stride, count, denominator);
+  }
   std::vector<float> rounded;
-  for (int64_t k = 0; k < count; ++k) rounded.push_back(1.0f / PowerF(base, k, denominator));
+  for (int64_t k = first; k < first + stride * count; k += stride) {
+    rounded.push_back(1.0f / PowerF(base, k, denominator));
+  }
   return Frequencies(std::move(rounded));
 }
 
 Frequencies PowerPeriods(double base, int64_t count, int64_t denominator,
                          v1::Arithmetic arithmetic) {
-  if (arithmetic == v1::ARITHMETIC_EXACT) return ExactPowers(base, count, denominator);
+  if (arithmetic == v1::ARITHMETIC_EXACT) return ExactPowers(base, 0, 1, count, denominator);
   std::vector<float> rounded;
   for (int64_t k = 0; k < count; ++k) rounded.push_back(PowerF(base, k, denominator));
   return Frequencies(std::move(rounded), AngleRule::kQuotient);
@@ -111,7 +126,7 @@ Frequencies PowerPeriods(double base, int64_t count, int64_t denominator,
 
 Frequencies ExpFrequencies(double base, int64_t count, int64_t denominator,
                            v1::Arithmetic arithmetic) {
-  if (arithmetic == v1::ARITHMETIC_EXACT) return ExactPowers(base, count, denominator);
+  if (arithmetic == v1::ARITHMETIC_EXACT) return ExactPowers(base, 0, 1, count, denominator);
   const auto step = static_cast<float>(-(Log(base) / static_cast<double>(denominator)));
   std::vector<float> rounded;
   for (int64_t k = 0; k < count; ++k) rounded.push_back(ExpF(static_cast<float>(k) * step));

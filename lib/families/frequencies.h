@@ -44,6 +44,8 @@ class Frequencies {
   }
   // Radians per unit, rounded.
   double at(size_t k) const;
+  // The same as an element of a tensor, rounded once.
+  void Store(size_t k, v1::DType dtype, std::byte* out) const;
 
   // Writes sin and cos of the angle at frequency k to element k of `sin` and
   // `cos`, size() elements each. FLOAT32 rounds the coordinate to float32 first.
@@ -68,6 +70,10 @@ class Frequencies {
 // divided in float32, then 1 / pow. REQUIRES: base > 0, denominator > 0.
 Frequencies PowerFrequencies(double base, int64_t count, int64_t denominator,
                              v1::Arithmetic arithmetic);
+
+// Every stride-th of them, from `first` on: k = first, first + stride, ...
+Frequencies StridedPowerFrequencies(double base, int64_t first, int64_t stride, int64_t count,
+                                    int64_t denominator, v1::Arithmetic arithmetic);
 
 // The same numbers. FLOAT32 order: angles are coordinate / base^(k / denominator).
 Frequencies PowerPeriods(double base, int64_t count, int64_t denominator,

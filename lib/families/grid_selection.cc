@@ -128,4 +128,34 @@ absl::StatusOr<ResolvedPoints> ResolvePoints(const v1::Selection& selection, int
   return resolved;
 }
 
+absl::StatusOr<ResolvedAxisIds> ResolveAxisIds(const v1::Selection& selection, int64_t axes) {
+  constexpr absl::string_view kAxes = "selection.axis_position_ids.axes";
+  if (!selection.has_axis_position_ids()) return WrongSelection(selection, "axis_position_ids");
+  const v1::AxisPositionIds& ids = selection.axis_position_ids();
+  if (ids.axes_size() != axes) {
+    return FieldError(kAxes, absl::StrCat("must have the ", axes, " axes of this encoding, got ",
+                                          ids.axes_size()));
+  }
+  for (int a = 0; a < ids.axes_size(); ++a) {
+    const std::string path = absl::StrCat(kAxes, "[", a, "].ids");
+    const auto& axis = ids.axes(a).ids();
+    if (axis.size() != ids.axes(0).ids_size()) {
+      return FieldError(path, absl::StrCat("must have as many ids as axes[0] (",
+                                           ids.axes(0).ids_size(), "), got ", axis.size()));
+    }
+    for (int i = 0; i < axis.size(); ++i) {
+      if (axis[i] <= -kMaxPosition || axis[i] >= kMaxPosition) {
+        return FieldError(
+            absl::StrCat(path, "[", i, "]"),
+            absl::StrCat("must be in (", -kMaxPosition, ", ", kMaxPosition, "), got ", axis[i]));
+      }
+    }
+  }
+  ResolvedAxisIds resolved;
+  *resolved.selection.mutable_axis_position_ids() = ids;
+  resolved.count = ids.axes(0).ids_size();
+  resolved.coordinates_key = CanonicalKey(resolved.selection);
+  return resolved;
+}
+
 }  // namespace posenc

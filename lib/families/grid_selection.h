@@ -67,6 +67,16 @@ struct ResolvedPoints {
 absl::StatusOr<ResolvedPoints> ResolvePoints(const v1::Selection& selection, int64_t min_dimensions,
                                              int64_t max_dimensions);
 
+struct ResolvedAxisIds {
+  v1::Selection selection;  // canonical: always axis_position_ids
+  int64_t count = 0;        // tokens
+  std::string coordinates_key;
+};
+
+// Checks that `selection` is axis_position_ids with `axes` axes of equal length,
+// each id in (-kMaxPosition, kMaxPosition).
+absl::StatusOr<ResolvedAxisIds> ResolveAxisIds(const v1::Selection& selection, int64_t axes);
+
 }  // namespace posenc
 
 #endif  // POSENC_LIB_FAMILIES_GRID_SELECTION_H_

@@ -16,6 +16,7 @@
 #include "lib/families/families.h"
 #include "lib/families/frequencies.h"
 #include "lib/families/grid_selection.h"
+#include "lib/families/linspace.h"
 #include "lib/families/selection.h"
 #include "lib/families/store.h"
 #include "lib/families/token_order.h"
@@ -47,21 +48,6 @@ absl::Status CanonicalizePerceiver(v1::PerceiverFourierSpec* spec) {
   if (!spec->has_sine_only()) spec->set_sine_only(false);
   if (spec->arithmetic() == 0) spec->set_arithmetic(v1::ARITHMETIC_FLOAT32);
   return CheckEnumUpTo("perceiver_fourier.arithmetic", spec->arithmetic(), v1::ARITHMETIC_EXACT);
-}
-
-// linspace(first, last, count)[i] as PyTorch's float32 code has it: from both
-// ends towards the middle, with a rounded step.
-float Linspace(float first, float last, int64_t count, int64_t i) {
-  if (count == 1) return first;
-  const float step = (last - first) / static_cast<float>(count - 1);
-  return i < count / 2 ? first + step * static_cast<float>(i)
-                       : last - step * static_cast<float>(count - 1 - i);
-}
-
-WideFloat ExactLinspace(const WideFloat& first, const WideFloat& last, int64_t count, int64_t i) {
-  if (count == 1) return first;
-  return first +
-         ((last - first) * WideFloat::FromInt(i)).DividedBy(static_cast<uint64_t>(count - 1));
 }
 
 // Bands of an axis, in half turns per unit of the coordinate.

@@ -65,8 +65,11 @@ absl::StatusOr<Positions> ResolveIds(const v1::Selection& selection, int64_t min
 }  // namespace
 
 int64_t ExplicitCoordinates(const v1::Selection& selection) {
-  return int64_t{selection.position_ids().ids_size()} + selection.points().coordinates_size() +
-         static_cast<int64_t>(selection.token_mask().valid().size());
+  int64_t count = int64_t{selection.position_ids().ids_size()} +
+                  selection.points().coordinates_size() +
+                  static_cast<int64_t>(selection.token_mask().valid().size());
+  for (const auto& axis : selection.axis_position_ids().axes()) count += axis.ids_size();
+  return count;
 }
 
 absl::Status WrongSelection(const v1::Selection& selection, absl::string_view wanted) {

@@ -1,0 +1,92 @@
+#include "lib/families/mrope_schemes.h"
+
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "lib/base/status.h"
+#include "lib/families/checks.h"
+#include "lib/families/mrope_positions.h"
+
+namespace posenc {
+namespace {
+
+constexpr int kMaxXdropeAxes = 8;
+
+// The section that `index` falls in, of sections `width` times as wide as they are.
+size_t SectionOf(const v1::MropeSpec& spec, int64_t index, int64_t width) {
+  size_t section = 0;
+  for (const int64_t size : spec.mrope_section()) {
+    if (index < size * width) break;
+    index -= size * width;
+    ++section;
+  }
+  return section;
+}
+
+// The axis (0 t, 1 h, 2 w) of frequency j.
+size_t AxisOfFrequency(const v1::MropeSpec& spec, int64_t j) {
+  constexpr size_t kTime = 0;
+  const auto& section = spec.mrope_section();
+  switch (spec.scheme()) {
+    case v1::MROPE_SCHEME_INTERLEAVED: {
+      const auto axis = static_cast<int>(j % kMropeAxes);
+      return axis != 0 && j < kMropeAxes * section[axis] ? static_cast<size_t>(axis) : kTime;
+    }
+    case v1::MROPE_SCHEME_ERNIE:  // sections are of h, w, t
+      return j < section[0] + section[1] ? static_cast<size_t>(1 + j % 2) : kTime;
+    default:  // CONTIGUOUS
+      return SectionOf(spec, j, 1);
+  }
+}
+
+}  // namespace
+
+absl::Status CheckMropeSections(const v1::MropeSpec& spec) {
+  constexpr absl::string_view kField = "mrope.mrope_section";
+  const bool xdrope = spec.scheme() == v1::MROPE_SCHEME_XDROPE;
+  const int most = xdrope ? kMaxXdropeAxes : static_cast<int>(kMropeAxes);
+  const int least = xdrope ? 1 : static_cast<int>(kMropeAxes);
+  if (spec.mrope_section_size() < least || spec.mrope_section_size() > most) {
+    return FieldError(kField, absl::StrCat("must have ", least == most ? "" : "1 to ", most,
+                                           " sections, got ", spec.mrope_section_size()));
+  }
+  const int64_t pairs = spec.rope().rotary_dim() / 2;
+  int64_t sum = 0;
+  for (int i = 0; i < spec.mrope_section_size(); ++i) {
+    RETURN_IF_ERROR(
+        CheckInRange(absl::StrCat(kField, "[", i, "]"), spec.mrope_section(i), int64_t{0}, pairs));
+    sum += spec.mrope_section(i);
+  }
+  if (sum == pairs) return absl::OkStatus();
+  return FieldError(kField,
+                    absl::StrCat("must sum to rotary_dim / 2 (", pairs, "), sums to ", sum));
+}
+
+std::vector<MropeSlot> MropeSlots(const v1::MropeSpec& spec) {
+  const int64_t pairs = spec.rope().rotary_dim() / 2;
+  std::vector<MropeSlot> slots;
+  if (spec.scheme() == v1::MROPE_SCHEME_XDROPE) {
+    for (int64_t c = 0; c < 2 * pairs; ++c) {
+      slots.push_back({SectionOf(spec, c, 2), static_cast<size_t>(c % pairs)});
+    }
+    return slots;
+  }
+  for (int64_t j = 0; j < pairs; ++j) {
+    slots.push_back({AxisOfFrequency(spec, j), static_cast<size_t>(j)});
+  }
+  return slots;
+}
+
+RotaryLayout MropeLayout(const v1::MropeSpec& spec) {
+  const int64_t pairs = spec.rope().rotary_dim() / 2;
+  if (spec.scheme() == v1::MROPE_SCHEME_XDROPE) {
+    RotaryLayout channels{.pairs = 2 * pairs,
+                          .channel_pairs = std::vector<uint32_t>(static_cast<size_t>(2 * pairs))};
+    std::iota(channels.channel_pairs.begin(), channels.channel_pairs.end(), 0U);
+    return channels;
+  }
+  return spec.rope().pairing() == v1::PAIRING_INTERLEAVED ? RotaryLayout::Interleaved(pairs)
+                                                          : RotaryLayout::Half(pairs);
+}
+
+}  // namespace posenc

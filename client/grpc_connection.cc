@@ -5,7 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/status_from_grpc.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -20,6 +22,15 @@ using Stub = v1::PositionalEncodingService::Stub;
 
 // A table's header may echo a million position ids; its chunks are about 1 MiB.
 constexpr int kMaxMessageBytes = 16 << 20;
+
+// Whether `target` names this machine's loopback interface.
+bool IsLoopback(absl::string_view target) {
+  for (const absl::string_view scheme : {"dns:///", "dns:", "ipv4:", "ipv6:"}) {
+    if (absl::ConsumePrefix(&target, scheme)) break;
+  }
+  return absl::StartsWith(target, "127.") || absl::StartsWith(target, "[::1]") ||
+         target == "localhost" || absl::StartsWith(target, "localhost:");
+}
 
 // One read at a time on a completion queue of its own: the caller's thread does
 // the work, as with the synchronous reader (the callback reader halves the
@@ -162,6 +173,8 @@ std::shared_ptr<Connection> MakeConnection(const std::string& target,
   grpc::ChannelArguments arguments;
   arguments.SetUserAgentPrefix("posenc-client/" POSENC_VERSION);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  // A proxy of the environment (http_proxy) does not lead back to this machine.
+  if (IsLoopback(target)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   // gRPC waits 1 s before it tries to connect again, and fails calls meanwhile:
   // our four attempts would all fall into that wait.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);

@@ -296,6 +296,13 @@ class WithAServer(unittest.TestCase):
             result = run("health", "--server", address)
             self.assertEqual((result.returncode, result.stdout), (DONE, b"serving\n"))
 
+    def test_a_proxy_of_the_environment_is_not_asked_for_loopback(self):
+        proxies = {name: "http://127.0.0.1:1" for name in ("http_proxy", "https_proxy", "grpc_proxy")}
+        proxies["no_proxy"] = proxies["no_grpc_proxy"] = ""
+        for address in (*self.addresses, "localhost:" + self.addresses[0].split(":")[1]):
+            result = run("health", "--server", address, env=proxies)
+            self.assertEqual(result.returncode, DONE, result.stderr)
+
     def test_info_has_the_servers_limits(self):
         info = json.loads(run("info", "--server", self.addresses[0]).stdout)
         self.assertEqual(info["limits"]["max_concurrent_streams"], "128")

@@ -1,0 +1,27 @@
+// The parts of the benchmark: each adds its cases, and says what they are for.
+#ifndef POSENC_TESTS_BENCH_CASES_H_
+#define POSENC_TESTS_BENCH_CASES_H_
+
+#include <memory>
+#include <vector>
+
+#include "tests/bench/memory.h"
+#include "tests/bench/rounds.h"
+
+namespace posenc::bench {
+
+// kernels.cc: filling tables, against storing the same bytes.
+void AddKernelCases(Rounds* rounds, const Region& region);
+std::vector<Goal> KernelGoals();
+
+// peers.cc: numpy and (where python3-torch is installed) torch, in a child process.
+void AddPeerCases(Rounds* rounds);
+std::vector<Goal> PeerGoals();
+
+// wire.cc: a real server, against a raw socket and against empty calls.
+void AddWireCases(Rounds* rounds, const Region& region);
+std::vector<Goal> WireGoals();
+
+}  // namespace posenc::bench
+
+#endif  // POSENC_TESTS_BENCH_CASES_H_

@@ -1,0 +1,85 @@
+#include "tests/bench/rounds.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <random>
+
+#include "absl/strings/str_format.h"
+
+namespace posenc::bench {
+namespace {
+
+double Quantile(std::vector<double> values, double at) {
+  std::sort(values.begin(), values.end());
+  const double position = at * static_cast<double>(values.size() - 1);
+  const auto low = static_cast<size_t>(position);
+  const size_t high = std::min(low + 1, values.size() - 1);
+  return values[low] + (position - static_cast<double>(low)) * (values[high] - values[low]);
+}
+
+}  // namespace
+
+double Timed(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void Rounds::RunAll(int count) {
+  std::vector<std::string> order;
+  for (const auto& [name, run] : cases_) order.push_back(name);
+  std::mt19937 random(20261130);
+  for (int round = -1; round < count; ++round) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::string& name : order) {
+      const double seconds = cases_.at(name)();
+      if (round >= 0) seconds_[name].push_back(seconds);
+    }
+    std::fprintf(stderr, "round %d of %d\n", round + 1, count);
+  }
+}
+
+void Rounds::Report(const std::vector<Goal>& goals, const std::string& json_path) const {
+  std::ofstream json(json_path);
+  json << "{\"rows\": [";
+  int reached = 0;
+  int with_goal = 0;
+  const char* separator = "";
+  std::printf("%-4s %-58s %7s %7s %7s %7s\n", "", "speed against", "median", "p10", "p90",
+              "target");
+  for (const Goal& goal : goals) {
+    std::vector<double> ratios;
+    const auto fast = seconds_.find(goal.fast);
+    const auto measure = seconds_.find(goal.measure);
+    if (fast != seconds_.end() && measure != seconds_.end()) {
+      for (size_t i = 0; i < fast->second.size(); ++i) {
+        const double ratio = measure->second[i] / fast->second[i];
+        if (std::isfinite(ratio)) ratios.push_back(ratio);
+      }
+    }
+    const bool counts = !goal.id.empty();
+    if (ratios.empty()) {
+      std::printf("%-4s %-58s not run\n", goal.id.c_str(), goal.what.c_str());
+      continue;
+    }
+    const double median = Quantile(ratios, 0.5);
+    const bool good = median >= goal.target;
+    with_goal += counts;
+    reached += counts && good;
+    std::printf("%-4s %-58s %7.2f %7.2f %7.2f", goal.id.c_str(), goal.what.c_str(), median,
+                Quantile(ratios, 0.1), Quantile(ratios, 0.9));
+    if (counts) std::printf(" %7.2f %s", goal.target, good ? "reached" : "");
+    std::printf("\n");
+    json << absl::StrFormat(
+        "%s\n {\"goal\": \"%s\", \"what\": \"%s\", \"median\": %.4f, \"target\": %.4f}", separator,
+        goal.id, goal.what, median, goal.target);
+    separator = ",";
+  }
+  json << "\n]}\n";
+  std::printf("%d of %d goals reached\n", reached, with_goal);
+}
+
+}  // namespace posenc::bench

@@ -1,4 +1,5 @@
 // numpy and torch, run by a child process that answers with seconds.
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ class PythonPeers {
   ~PythonPeers() {
     std::fclose(to_);
     std::fclose(from_);
+    kill(pid_, SIGKILL);  // later children hold the pipe open: it sees no end of its input
     waitpid(pid_, nullptr, 0);
   }
 

@@ -1,38 +1,106 @@
 #include "lib/families/sinusoidal_frequencies.h"
 
 #include <algorithm>
+#include <cstdint>
 
+#include "lib/families/sinusoidal_spec.h"
+#include "lib/numeric/dtype.h"
 #include "lib/numeric/elementary.h"
 #include "lib/numeric/wide_functions.h"
 
 namespace posenc {
 namespace {
 
-// Frequency k is base^(-k * numerator / denominator).
-struct Exponent {
-  int64_t numerator;
-  int64_t denominator;
+// Frequency k is factor * base^(-k * step / denominator).
+struct Ladder {
+  double factor = 1;
+  double base = 1;
+  int64_t step = 1;
+  double denominator = 1;
 };
 
-Exponent ExponentOf(const v1::SinusoidalSpec& spec) {
-  if (spec.frequency_rule() == v1::FREQUENCY_RULE_T2T) return {1, SinusoidalPairs(spec) - 1};
-  return {2, spec.d_model()};
+Ladder LadderOf(const v1::SinusoidalSpec& spec) {
+  const int64_t pairs = SinusoidalPairs(spec);
+  switch (spec.frequency_rule()) {
+    case v1::FREQUENCY_RULE_T2T: {
+      // One frequency only with the guard: its exponent is 0.
+      const double min = MinTimescaleOf(spec);
+      const auto last = static_cast<double>(std::max<int64_t>(pairs - 1, 1));
+      return {.factor = min, .base = spec.base() / min, .denominator = last};
+    }
+    case v1::FREQUENCY_RULE_SHIFT:
+      return {.base = spec.base(),
+              .denominator = static_cast<double>(pairs) - spec.frequency_shift()};
+    default:  // THETA
+      return {.base = spec.base(), .step = 2, .denominator = static_cast<double>(spec.d_model())};
+  }
+}
+
+// The same with the quotient of t2t's base unrounded.
+WideFloat WideBase(const v1::SinusoidalSpec& spec) {
+  return WideFloat::From(spec.base()) / WideFloat::From(MinTimescaleOf(spec));
+}
+
+// A float32 operation's result, rounded on to a 16-bit dtype where one is computed in.
+class Rounder {
+ public:
+  explicit Rounder(v1::ComputeDType dtype) : dtype_(dtype) {}
+  float operator()(float value) const { return RoundToComputeDType(dtype_, value); }
+
+ private:
+  v1::ComputeDType dtype_;
+};
+
+float Evaluate(v1::FrequencyExpression expression, const Ladder& ladder, int64_t k,
+               const Rounder& round) {
+  const float j = round(static_cast<float>(k * ladder.step));
+  switch (expression) {
+    case v1::FREQUENCY_EXPRESSION_EXP_QUOTIENT: {
+      const auto log_base = static_cast<float>(-Log(ladder.base));
+      const float product = round(log_base * j);
+      return round(ExpF(round(product / static_cast<float>(ladder.denominator))));
+    }
+    case v1::FREQUENCY_EXPRESSION_POW_RECIPROCAL: {
+      const float exponent = round(j / static_cast<float>(ladder.denominator));
+      return round(1.0f / round(PowF(static_cast<float>(ladder.base), exponent)));
+    }
+    default: {  // EXP_PRODUCT
+      const auto factor = static_cast<float>(-Log(ladder.base) / ladder.denominator);
+      return round(ExpF(round(j * factor)));
+    }
+  }
 }
 
 }  // namespace
 
-int64_t SinusoidalPairs(const v1::SinusoidalSpec& spec) {
-  return (spec.d_model() + (spec.odd_dim_rule() == v1::ODD_DIM_RULE_EXTRA_SIN_COLUMN)) / 2;
+float RoundToComputeDType(v1::ComputeDType dtype, float value) {
+  if (dtype == v1::COMPUTE_DTYPE_BF16) return Bf16ToFloat(RoundToBf16(value));
+  if (dtype == v1::COMPUTE_DTYPE_F16) return F16ToFloat(RoundToF16(value));
+  return value;
 }
 
 std::vector<float> SinusoidalFrequencies32(const v1::SinusoidalSpec& spec) {
-  const Exponent exponent = ExponentOf(spec);
-  const auto step =
-      static_cast<float>(-Log(spec.base()) / static_cast<double>(exponent.denominator));
-  std::vector<float> frequencies(static_cast<size_t>(SinusoidalPairs(spec)));
-  int64_t k = 0;
-  for (float& frequency : frequencies) {
-    frequency = ExpF(static_cast<float>(k++ * exponent.numerator) * step);
+  const Rounder round(ComputeDTypeOf(spec));
+  std::vector<float> frequencies;
+  frequencies.reserve(static_cast<size_t>(SinusoidalPairs(spec)));
+  if (spec.frequency_rule() == v1::FREQUENCY_RULE_GIVEN) {
+    for (const double frequency : spec.frequencies()) {
+      frequencies.push_back(round(static_cast<float>(frequency)));
+    }
+    return frequencies;
+  }
+  const v1::FrequencyExpression expression = FrequencyExpressionOf(spec);
+  if (expression == v1::FREQUENCY_EXPRESSION_ROUNDED) {
+    for (const WideFloat& frequency : SinusoidalFrequencies(spec)) {
+      frequencies.push_back(round(frequency.ToFloat()));
+    }
+    return frequencies;
+  }
+  const Ladder ladder = LadderOf(spec);
+  const auto factor = static_cast<float>(ladder.factor);
+  for (int64_t k = 0; k < SinusoidalPairs(spec); ++k) {
+    const float frequency = Evaluate(expression, ladder, k, round);
+    frequencies.push_back(factor == 1 ? frequency : round(factor * frequency));
   }
   return frequencies;
 }
@@ -40,22 +108,30 @@ std::vector<float> SinusoidalFrequencies32(const v1::SinusoidalSpec& spec) {
 // A product of n ratios instead of n powers: n * 2^-252 is still far below the
 // error stated, and a wide power costs a hundred products.
 std::vector<WideFloat> SinusoidalFrequencies(const v1::SinusoidalSpec& spec) {
-  const Exponent exponent = ExponentOf(spec);
-  const WideFloat ratio = Pow(WideFloat::From(spec.base()),
-                              -WideFloat::FromInt(exponent.numerator)
-                                   .DividedBy(static_cast<uint64_t>(exponent.denominator)));
-  std::vector<WideFloat> frequencies(static_cast<size_t>(SinusoidalPairs(spec)));
-  WideFloat next = WideFloat::FromInt(1);
-  for (WideFloat& frequency : frequencies) {
-    frequency = next;
+  std::vector<WideFloat> frequencies;
+  frequencies.reserve(static_cast<size_t>(SinusoidalPairs(spec)));
+  if (spec.frequency_rule() == v1::FREQUENCY_RULE_GIVEN) {
+    for (const double frequency : spec.frequencies()) {
+      frequencies.push_back(WideFloat::From(frequency));
+    }
+    return frequencies;
+  }
+  const Ladder ladder = LadderOf(spec);
+  const WideFloat exponent = -WideFloat::FromInt(ladder.step) / WideFloat::From(ladder.denominator);
+  const WideFloat ratio = Pow(WideBase(spec), exponent);
+  WideFloat next = WideFloat::From(ladder.factor);
+  for (int64_t k = 0; k < SinusoidalPairs(spec); ++k) {
+    frequencies.push_back(next);
     next = next * ratio;
   }
   return frequencies;
 }
 
-double MaxSinusoidalFrequency(const v1::SinusoidalSpec& spec) {
-  // Both rules start from 1 and end at or before 1 / base.
-  return std::max(1.0, 1.0 / spec.base());
+FrequencyRange SinusoidalFrequencyRange(const v1::SinusoidalSpec& spec) {
+  const Ladder ladder = LadderOf(spec);
+  const auto last = static_cast<double>((SinusoidalPairs(spec) - 1) * ladder.step);
+  const double end = ladder.factor * Pow(ladder.base, -last / ladder.denominator);
+  return {.min = std::min(ladder.factor, end), .max = std::max(ladder.factor, end)};
 }
 
 }  // namespace posenc

@@ -1,18 +1,24 @@
 // The frequencies of a sinusoidal table, in radians per position.
 //
-// With n frequencies and k = 0, 1, ... n - 1:
+// With n frequencies and k = 0, 1, ... n - 1, frequency k is base^(-j / m):
 //
-//   rule   real number (EXACT)      operation order of FLOAT32
-//   THETA  base^(-2k / d_model)     exp(f32(2k) * f32(-ln(base) / d_model))
-//   T2T    base^(-k / (n - 1))      exp(f32(k) * f32(-ln(base) / (n - 1)))
+//   rule   j   m                       rule    j   m
+//   THETA  2k  d_model                 SHIFT   k   n - frequency_shift
+//   T2T    k   n - 1 (times min_timescale, of base / min_timescale)
 //
-// ln and the division are double, as Python evaluates them; exp is the correctly
-// rounded float32 one. The THETA order is that of the annotated transformer and of
-// diffusers' SinusoidalPositionalEmbedding, the T2T order that of fairseq and Whisper.
+// EXACT takes the real number. FLOAT32 evaluates one of the expressions of
+// FrequencyExpression (encoding.proto) in the order of a framework's code:
+//
+//   EXP_PRODUCT     exp(f32(j) * f32(-ln(base) / m)): the annotated transformer, fairseq,
+//                   Whisper. ln and the division are double, as Python evaluates them
+//   EXP_QUOTIENT    exp(f32(f32(-ln(base)) * f32(j)) / f32(m)): diffusers
+//   POW_RECIPROCAL  1 / pow(f32(base), f32(j) / f32(m)): Transformer-XL, XLNet
+//   ROUNDED         the real number, rounded once: TGAT
+//
+// with exp and pow correctly rounded.
 #ifndef POSENC_LIB_FAMILIES_SINUSOIDAL_FREQUENCIES_H_
 #define POSENC_LIB_FAMILIES_SINUSOIDAL_FREQUENCIES_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "lib/numeric/wide_float.h"
@@ -20,16 +26,22 @@
 
 namespace posenc {
 
-// How many: one a sine column. REQUIRES: d_model, layout and odd_dim_rule are canonical.
-int64_t SinusoidalPairs(const v1::SinusoidalSpec& spec);
-
 // [SinusoidalPairs(spec)]. REQUIRES: a canonical spec.
 std::vector<float> SinusoidalFrequencies32(const v1::SinusoidalSpec& spec);
-// Relative error below 2^-220: far inside what Rotation::Exact needs to round once.
+// Relative error below 2^-220: far inside what rounding once needs.
 std::vector<WideFloat> SinusoidalFrequencies(const v1::SinusoidalSpec& spec);
 
-// An upper bound of all of them, for checks before anything is computed.
-double MaxSinusoidalFrequency(const v1::SinusoidalSpec& spec);
+// The real frequencies lie between these, up to a rounding.
+struct FrequencyRange {
+  double min = 0;
+  double max = 0;
+};
+// REQUIRES: defaults are filled in, base and min_timescale are positive, the rule is
+// not GIVEN.
+FrequencyRange SinusoidalFrequencyRange(const v1::SinusoidalSpec& spec);
+
+// Rounds a float32 to the dtype that the spec computes in.
+float RoundToComputeDType(v1::ComputeDType dtype, float value);
 
 }  // namespace posenc
 

@@ -251,7 +251,7 @@ TEST(SinusoidalTest, RefusesWhatMakesNoSense) {
       {"d_model: 4 base: -1", "sinusoidal.base: must be finite and above 0, got -1"},
       {"d_model: 4 base: nan", "sinusoidal.base: must be finite and above 0, got nan"},
       {"d_model: 4 base: inf", "sinusoidal.base: must be finite and above 0, got inf"},
-      {"d_model: 4 base: 0.001",
+      {"d_model: 4 frequency_rule: FREQUENCY_RULE_T2T base: 0.001",
        "sinusoidal.base: gives frequencies up to 1000 radians a position, at most 256 are "
        "allowed; got 0.001"},
       {"d_model: 4 position_offset: 2147483648",

@@ -1,0 +1,455 @@
+// What sinusoids have besides the paper's form: presets, frequency rules and
+// expressions, scales, orders, real positions, given frequencies.
+#include <bit>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/numeric/dtype.h"
+#include "tests/support/reference.h"
+#include "tests/support/tables.h"
+
+namespace posenc::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+std::vector<float> Rows(const std::string& fields, const v1::Selection& selection) {
+  return FillOne(absl::StrCat("sinusoidal { ", fields, " }"), selection).As<float>();
+}
+
+v1::Selection SelectPoints(const std::vector<double>& points) {
+  v1::Selection selection;
+  selection.mutable_points()->set_dimensions(1);
+  selection.mutable_points()->mutable_coordinates()->Add(points.begin(), points.end());
+  return selection;
+}
+
+std::string Key(const std::string& fields) {
+  const auto canonical = Canonicalize(Spec(absl::StrCat("sinusoidal { ", fields, " }")));
+  EXPECT_TRUE(canonical.ok()) << fields << ": " << canonical.status();
+  return canonical.ok() ? canonical->key() : "";
+}
+
+// Canonical form ---------------------------------------------------------------------
+
+// So that a spec from before these fields keeps its table id.
+TEST(SinusoidalOptionsTest, WhatSaysNoMoreThanItsDefaultIsLeftOut) {
+  EXPECT_EQ(Key("d_model: 8"),
+            Key("d_model: 8 frequency_expression: FREQUENCY_EXPRESSION_POW_RECIPROCAL "
+                "min_timescale: 1 single_frequency_guard: false position_scale: 1 out_scale: 1 "
+                "row_order: ROW_ORDER_ASCENDING linear_column: LINEAR_COLUMN_NONE "
+                "compute_dtype: COMPUTE_DTYPE_F32"));
+  EXPECT_EQ(Key("d_model: 8 arithmetic: ARITHMETIC_FLOAT32"),
+            Key("d_model: 8 arithmetic: ARITHMETIC_FLOAT32 "
+                "frequency_expression: FREQUENCY_EXPRESSION_EXP_PRODUCT"));
+}
+
+TEST(SinusoidalOptionsTest, APresetIsEchoedWithWhatItSets) {
+  EXPECT_EQ(Canonicalize(Spec("sinusoidal { d_model: 8 preset: SINUSOIDAL_PRESET_XGLM }"))
+                ->proto()
+                .ShortDebugString(),
+            "sinusoidal { d_model: 8 layout: SINUSOIDAL_LAYOUT_HALF_SIN_COS "
+            "frequency_rule: FREQUENCY_RULE_T2T base: 10000 position_offset: 2 padding_row: 1 "
+            "odd_dim_rule: ODD_DIM_RULE_ZERO_LAST_COLUMN arithmetic: ARITHMETIC_FLOAT32 "
+            "preset: SINUSOIDAL_PRESET_XGLM }");
+}
+
+TEST(SinusoidalOptionsTest, EveryPresetIsIdempotentWhateverIsSetBesidesIt) {
+  for (int preset = 1; v1::SinusoidalPreset_IsValid(preset); ++preset) {
+    const std::string name = v1::SinusoidalPreset_Name(static_cast<v1::SinusoidalPreset>(preset));
+    for (const char* fields :
+         {"", "layout: SINUSOIDAL_LAYOUT_INTERLEAVED", "row_order: ROW_ORDER_ASCENDING",
+          "arithmetic: ARITHMETIC_EXACT", "frequency_rule: FREQUENCY_RULE_THETA",
+          "position_scale: 1 out_scale: 1", "base: 100", "linear_column: LINEAR_COLUMN_NONE"}) {
+      // Time2Vec's frequencies are given; with another rule they are refused.
+      const bool given = preset == v1::SINUSOIDAL_PRESET_TIME2VEC &&
+                         std::string(fields).find("frequency_rule") == std::string::npos;
+      if (preset == v1::SINUSOIDAL_PRESET_TIME2VEC &&
+          (!given || std::string(fields).find("layout") != std::string::npos)) {
+        continue;
+      }
+      ExpectIdempotent(absl::StrCat("sinusoidal { d_model: 6 preset: ", name, " ", fields,
+                                    given ? " frequencies: [1, 2, 3, 4, 5, 6]" : "", " }"));
+    }
+  }
+}
+
+TEST(SinusoidalOptionsTest, WhatTheRequestSetsBeatsThePreset) {
+  EXPECT_EQ(Rows("d_model: 6 preset: SINUSOIDAL_PRESET_MUSICGEN "
+                 "layout: SINUSOIDAL_LAYOUT_HALF_SIN_COS",
+                 SelectRange(0, 5)),
+            Rows("d_model: 6 preset: SINUSOIDAL_PRESET_WHISPER", SelectRange(0, 5)));
+  EXPECT_EQ(Rows("d_model: 6 preset: SINUSOIDAL_PRESET_CONFORMER row_order: ROW_ORDER_ASCENDING",
+                 SelectRange(0, 5)),
+            Rows("d_model: 6 preset: SINUSOIDAL_PRESET_TUTORIAL", SelectRange(0, 5)));
+}
+
+TEST(SinusoidalOptionsTest, PresetsAreTheirFieldsSpelledOut) {
+  const v1::Selection range = SelectRange(0, 9);
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"PAPER", ""},
+      {"TUTORIAL", "arithmetic: ARITHMETIC_FLOAT32"},
+      {"FAIRSEQ",
+       "layout: SINUSOIDAL_LAYOUT_HALF_SIN_COS frequency_rule: FREQUENCY_RULE_T2T padding_row: 1"},
+      {"MARIAN", "layout: SINUSOIDAL_LAYOUT_HALF_SIN_COS"},
+      {"MARIAN_NMT", "layout: SINUSOIDAL_LAYOUT_HALF_SIN_COS frequency_rule: FREQUENCY_RULE_T2T"},
+      {"OPENNMT",
+       "layout: SINUSOIDAL_LAYOUT_HALF_SIN_COS frequency_rule: FREQUENCY_RULE_T2T "
+       "position_offset: 1"},
+      {"MUSICGEN", "layout: SINUSOIDAL_LAYOUT_HALF_COS_SIN frequency_rule: FREQUENCY_RULE_T2T"}};
+  for (const auto& [preset, fields] : cases) {
+    EXPECT_EQ(Rows(absl::StrCat("d_model: 10 preset: SINUSOIDAL_PRESET_", preset), range),
+              Rows(absl::StrCat("d_model: 10 ", fields), range))
+        << preset;
+  }
+}
+
+// Orders -----------------------------------------------------------------------------
+
+TEST(SinusoidalOptionsTest, DescendingRowsAreTheAscendingOnesReversed) {
+  const auto up = Rows("d_model: 4", SelectRange(-3, 6));
+  const auto down =
+      FillOne("sinusoidal { d_model: 4 row_order: ROW_ORDER_DESCENDING }", SelectRange(-3, 6));
+  EXPECT_EQ(down.tensor.origin, -5 * 4);  // the address of position p is -p
+  for (size_t row = 0; row < 9; ++row) {
+    for (size_t column = 0; column < 4; ++column) {
+      EXPECT_EQ(down.As<float>()[row * 4 + column], up[(8 - row) * 4 + column]);
+    }
+  }
+}
+
+// Wav2Vec2-Conformer in transformers 5.16.0.dev0, L = 3: distances 2, 1, 0, -1, -2.
+TEST(SinusoidalOptionsTest, ConformersHaveARowForEachDistance) {
+  const auto rows =
+      FillOne("sinusoidal { d_model: 4 preset: SINUSOIDAL_PRESET_CONFORMER }", SelectGrid(3, 3));
+  EXPECT_THAT(rows.tensor.shape, ElementsAre(5, 4));
+  EXPECT_EQ(rows.As<float>(),
+            Rows("d_model: 4 arithmetic: ARITHMETIC_FLOAT32", SelectIds({2, 1, 0, -1, -2})));
+  // A query further on has all its keys behind it.
+  EXPECT_EQ(
+      FillOne("sinusoidal { d_model: 4 preset: SINUSOIDAL_PRESET_CONFORMER }", SelectGrid(1, 3, 7))
+          .As<float>(),
+      Rows("d_model: 4 arithmetic: ARITHMETIC_FLOAT32", SelectIds({7, 6, 5})));
+}
+
+// XLNet clamps to both sides, Transformer-XL from above.
+TEST(SinusoidalOptionsTest, PositionsAreClampedAfterTheOffset) {
+  EXPECT_EQ(Rows("d_model: 4 position_offset: 1 clamp_min: -2 clamp_max: 3", SelectRange(-5, 6)),
+            Rows("d_model: 4", SelectIds({-2, -2, -2, -1, 0, 1, 2, 3, 3, 3, 3})));
+}
+
+TEST(SinusoidalOptionsTest, EveryOrderIsTheSameInParts) {
+  for (const int64_t units : {1, 2, 3, 100}) {
+    ExpectPartsEqualWhole(Spec("sinusoidal { d_model: 5 row_order: ROW_ORDER_DESCENDING }"),
+                          SelectRange(-3, 8), {}, units);
+    ExpectPartsEqualWhole(Spec("sinusoidal { d_model: 5 row_order: ROW_ORDER_RELATIVE }"),
+                          SelectGrid(4, 6, 2), {}, units);
+    ExpectPartsEqualWhole(Spec("sinusoidal { d_model: 5 }"), SelectPoints({0.5, -3.25, 7, 1e6}),
+                          Format("dtype: DTYPE_F16"), units);
+  }
+}
+
+// Frequencies --------------------------------------------------------------------------
+
+// The slow twin of the rules: the real frequency k of n.
+Real RealFrequency(const std::string& rule, double base, double min, double shift, int64_t k,
+                   int64_t n, int64_t d_model) {
+  if (rule == "T2T") {
+    const Real last = Real::FromInt(n > 1 ? n - 1 : 1);
+    return Real(min) * Pow(Real(base) / Real(min), -Real::FromInt(k) / last);
+  }
+  if (rule == "SHIFT") return Pow(Real(base), -Real::FromInt(k) / (Real::FromInt(n) - Real(shift)));
+  return Pow(Real(base), -Real::FromInt(2 * k) / Real::FromInt(d_model));
+}
+
+TEST(SinusoidalOptionsTest, ExactTablesHaveTheRealFrequencies) {
+  struct Case {
+    const char* fields;
+    const char* rule;
+    double min;
+    double shift;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"frequency_rule: FREQUENCY_RULE_T2T min_timescale: 2", "T2T", 2, 0},
+           {"frequency_rule: FREQUENCY_RULE_SHIFT", "SHIFT", 1, 1},
+           {"frequency_rule: FREQUENCY_RULE_SHIFT frequency_shift: 0", "SHIFT", 1, 0},
+           {"frequency_rule: FREQUENCY_RULE_SHIFT frequency_shift: 0.75", "SHIFT", 1, 0.75}}) {
+    const auto table = FillTable(
+        Spec(absl::StrCat("sinusoidal { d_model: 12 arithmetic: ARITHMETIC_EXACT base: 5000 ",
+                          c.fields, " }")),
+        SelectIds({1, -77, 131071}), {});
+    ASSERT_TRUE(table.ok()) << table.status();
+    const auto values = table->tensors[0].As<float>();
+    size_t index = 0;
+    for (const int64_t x : {1, -77, 131071}) {
+      for (int64_t column = 0; column < 12; ++column, ++index) {
+        const Real angle =
+            Real::FromInt(x) * RealFrequency(c.rule, 5000, c.min, c.shift, column / 2, 6, 12);
+        const Real value = column % 2 == 0 ? Sin(angle) : Cos(angle);
+        ASSERT_EQ(values[index], value.ToFloat()) << c.fields << " " << x << " " << column;
+      }
+    }
+  }
+}
+
+TEST(SinusoidalOptionsTest, ExpressionsDifferInTheirLastBitsOnly) {
+  const auto frequencies = [](const char* expression) {
+    const auto table =
+        FillTable(Spec(absl::StrCat("sinusoidal { d_model: 384 arithmetic: ARITHMETIC_FLOAT32 "
+                                    "frequency_expression: FREQUENCY_EXPRESSION_",
+                                    expression, " }")),
+                  SelectRange(0, 0), {});
+    return std::vector<double>(table->description.inv_freq().begin(),
+                               table->description.inv_freq().end());
+  };
+  const auto rounded = frequencies("ROUNDED");
+  for (size_t k = 0; k < rounded.size(); ++k) {
+    const Real real = RealFrequency("THETA", 10000, 1, 0, static_cast<int64_t>(k), 192, 384);
+    ASSERT_EQ(static_cast<float>(rounded[k]), real.ToFloat());
+  }
+  for (const char* expression : {"EXP_PRODUCT", "EXP_QUOTIENT", "POW_RECIPROCAL"}) {
+    const auto other = frequencies(expression);
+    EXPECT_NE(other, rounded) << expression;
+    for (size_t k = 0; k < rounded.size(); ++k) {
+      // Up to 13 ulp for exp of a rounded exponent of magnitude ln(10000).
+      EXPECT_NEAR(other[k], rounded[k], 13 * 0x1p-23 * rounded[k]) << expression << " " << k;
+    }
+  }
+}
+
+// mlx#3614, tensor2tensor: widths 2 and 3 have one frequency, 1.
+TEST(SinusoidalOptionsTest, TheGuardGivesASingleFrequency) {
+  const std::string preset = " preset: SINUSOIDAL_PRESET_TENSOR2TENSOR";
+  EXPECT_EQ(Rows("d_model: 2" + preset, SelectIds({1})),
+            Rows("d_model: 2 arithmetic: ARITHMETIC_FLOAT32", SelectIds({1})));
+  EXPECT_THAT(Rows("d_model: 3" + preset, SelectIds({1})),
+              ElementsAre(0.841470957f, 0.540302277f, 0.0f));
+}
+
+// Scales -------------------------------------------------------------------------------
+
+TEST(SinusoidalOptionsTest, ExactScalesAreInsideTheRounding) {
+  const auto values = FillOne("sinusoidal { d_model: 8 position_scale: 0.1 out_scale: 0.3 }",
+                              SelectIds({3, 70000}));
+  size_t index = 0;
+  for (const int64_t x : {3, 70000}) {
+    for (int64_t column = 0; column < 8; ++column, ++index) {
+      const Real angle =
+          Real::FromInt(x) * Real(0.1) * RealFrequency("THETA", 10000, 1, 0, column / 2, 4, 8);
+      const Real value = Real(0.3) * (column % 2 == 0 ? Sin(angle) : Cos(angle));
+      EXPECT_EQ(values.As<float>()[index], value.ToFloat()) << x << " " << column;
+    }
+  }
+}
+
+// diffusers multiplies the product of timestep and frequency.
+TEST(SinusoidalOptionsTest, Float32ScalesAreRoundedInTheirOrder) {
+  const std::string fields = "d_model: 8 arithmetic: ARITHMETIC_FLOAT32";
+  const auto table =
+      FillTable(Spec(absl::StrCat("sinusoidal { ", fields, " }")), SelectRange(0, 0), {});
+  const auto values =
+      Rows(absl::StrCat(fields, " position_scale: 0.1 out_scale: 0.3"), SelectIds({3, 70001}));
+  size_t index = 0;
+  for (const float x : {3.0f, 70001.0f}) {
+    for (int column = 0; column < 8; ++column, ++index) {
+      const auto frequency = static_cast<float>(table->description.inv_freq(column / 2));
+      const float angle = 0.1f * (x * frequency);
+      const float value = (column % 2 == 0 ? Sin(Real(angle)) : Cos(Real(angle))).ToFloat();
+      EXPECT_EQ(values[index], value * 0.3f) << x << " " << column;
+    }
+  }
+}
+
+// Real positions -----------------------------------------------------------------------
+
+TEST(SinusoidalOptionsTest, PointsThatAreIntegersAreThePositions) {
+  for (const char* fields : {"d_model: 7", "d_model: 8 preset: SINUSOIDAL_PRESET_WHISPER"}) {
+    EXPECT_EQ(Rows(fields, SelectPoints({0, 1, -5, 131071})),
+              Rows(fields, SelectIds({0, 1, -5, 131071})));
+  }
+}
+
+TEST(SinusoidalOptionsTest, PointsMayBeFractions) {
+  const std::vector<double> points = {0.125, 998.39, -1e-3, 1.0 / 3};
+  const auto exact = Rows("d_model: 6", SelectPoints(points));
+  const auto float32 = Rows("d_model: 6 arithmetic: ARITHMETIC_FLOAT32", SelectPoints(points));
+  const auto table = FillTable(Spec("sinusoidal { d_model: 6 arithmetic: ARITHMETIC_FLOAT32 }"),
+                               SelectRange(0, 0), {});
+  size_t index = 0;
+  for (const double x : points) {
+    for (int column = 0; column < 6; ++column, ++index) {
+      const Real angle = Real(x) * RealFrequency("THETA", 10000, 1, 0, column / 2, 3, 6);
+      EXPECT_EQ(exact[index], (column % 2 == 0 ? Sin(angle) : Cos(angle)).ToFloat());
+      const float rounded =
+          static_cast<float>(x) * static_cast<float>(table->description.inv_freq(column / 2));
+      EXPECT_EQ(float32[index],
+                (column % 2 == 0 ? Sin(Real(rounded)) : Cos(Real(rounded))).ToFloat());
+    }
+  }
+}
+
+// Given frequencies --------------------------------------------------------------------
+
+// Kazemi et al. 2019: the paper has the linear term first, a popular port last.
+TEST(SinusoidalOptionsTest, Time2VecHasALinearColumn) {
+  const std::string given =
+      "d_model: 3 preset: SINUSOIDAL_PRESET_TIME2VEC frequencies: [0.5, 2, -3.25] "
+      "phases: [0.25, 0.1, -1]";
+  const std::vector<double> times = {0, 1.5, -20};
+  const auto float32 = Rows(given, SelectPoints(times));
+  const auto exact = Rows(given + " arithmetic: ARITHMETIC_EXACT", SelectPoints(times));
+  const auto last = Rows(given + " linear_column: LINEAR_COLUMN_LAST", SelectPoints(times));
+  const double w[] = {0.5, 2, -3.25};
+  const double b[] = {0.25, 0.1, -1};
+  for (size_t row = 0; row < 3; ++row) {
+    for (size_t k = 0; k < 3; ++k) {
+      const float rounded =
+          static_cast<float>(times[row]) * static_cast<float>(w[k]) + static_cast<float>(b[k]);
+      const Real real = Real(times[row]) * Real(w[k]) + Real(b[k]);
+      EXPECT_EQ(float32[row * 3 + k], k == 0 ? rounded : Sin(Real(rounded)).ToFloat());
+      EXPECT_EQ(exact[row * 3 + k], k == 0 ? real.ToFloat() : Sin(real).ToFloat());
+      EXPECT_EQ(last[row * 3 + k], k == 2 ? rounded : Sin(Real(rounded)).ToFloat());
+    }
+  }
+}
+
+// Xu et al. 2020: cosines of t * 10^(-9k/(d-1)). The second is the float nearest to
+// cos(0.002); the executed reference has its neighbour.
+TEST(SinusoidalOptionsTest, TgatIsCosinesOfTime) {
+  EXPECT_THAT(Rows("d_model: 4 preset: SINUSOIDAL_PRESET_TGAT", SelectPoints({2})),
+              ElementsAre(-0.41614684f, 0.999997973f, 1.0f, 1.0f));
+}
+
+// 16-bit arithmetic --------------------------------------------------------------------
+
+// Pegasus-X computes in the model's dtype: positions from 256 on are rounded too.
+TEST(SinusoidalOptionsTest, AComputeDTypeRoundsEveryStep) {
+  const auto round = [](float value) { return Bf16ToFloat(RoundToBf16(value)); };
+  const auto values = Rows(
+      "d_model: 8 preset: SINUSOIDAL_PRESET_PEGASUS_X "
+      "compute_dtype: COMPUTE_DTYPE_BF16",
+      SelectIds({1, 257, 1003}));
+  const auto step = static_cast<float>(-Log(Real(10000.0)).ToDouble() / 3);
+  for (size_t row = 0; row < 3; ++row) {
+    const float position = round(std::vector<float>{1, 257, 1003}[row]);
+    for (size_t k = 0; k < 4; ++k) {
+      const float frequency = round(Exp(Real(round(static_cast<float>(k) * step))).ToFloat());
+      const float angle = round(position * frequency);
+      EXPECT_EQ(values[row * 8 + k], round(Sin(Real(angle)).ToFloat()));
+      EXPECT_EQ(values[row * 8 + 4 + k], round(Cos(Real(angle)).ToFloat()));
+    }
+  }
+  EXPECT_EQ(Rows("d_model: 8 preset: SINUSOIDAL_PRESET_PEGASUS_X compute_dtype: "
+                 "COMPUTE_DTYPE_BF16",
+                 SelectIds({257})),
+            Rows("d_model: 8 preset: SINUSOIDAL_PRESET_PEGASUS_X compute_dtype: "
+                 "COMPUTE_DTYPE_BF16",
+                 SelectIds({256})));
+}
+
+// Refusals -----------------------------------------------------------------------------
+
+TEST(SinusoidalOptionsTest, RefusesWhatMakesNoSense) {
+  const std::string shift = "d_model: 8 frequency_rule: FREQUENCY_RULE_SHIFT ";
+  const std::string t2t = "d_model: 8 frequency_rule: FREQUENCY_RULE_T2T ";
+  const std::string given =
+      "d_model: 2 layout: SINUSOIDAL_LAYOUT_SIN_ONLY frequency_rule: FREQUENCY_RULE_GIVEN ";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {shift + "frequency_shift: 4",
+       "frequency_shift: must be in [0, 3], one less than the frequencies, got 4"},
+      {shift + "frequency_shift: nan",
+       "frequency_shift: must be in [0, 3], one less than the frequencies, got nan"},
+      {"d_model: 2 preset: SINUSOIDAL_PRESET_DIFFUSERS_TIMESTEP",
+       "frequency_shift: must be in [0, 0], one less than the frequencies, got 1"},
+      {"d_model: 8 frequency_shift: 0", "frequency_shift: is for the shift rule only"},
+      {shift + "min_timescale: 2", "min_timescale: is for the t2t rule only"},
+      {t2t + "min_timescale: 0", "min_timescale: must be finite and above 0, got 0"},
+      {t2t + "min_timescale: 1e-300 base: 1e100",
+       "min_timescale: must leave base / min_timescale a float64, got 1e-300"},
+      {t2t + "min_timescale: 500",
+       "base: gives frequencies up to 10000 radians a position, at most 256 are allowed; got "
+       "10000"},
+      {t2t + "base: 1e200",
+       "base: gives frequencies down to 1e-200 radians a position, at least 1e-100 are allowed; "
+       "got 1e+200"},
+      {"d_model: 8 single_frequency_guard: true",
+       "single_frequency_guard: is for the t2t rule only"},
+      {"d_model: 8 frequencies: 1", "frequencies: are for the given rule only"},
+      {given + "frequencies: 1", "frequencies: needs one value a frequency: 2, got 1"},
+      {given + "frequencies: [1, 300]",
+       "frequencies[1]: must be at most 256 in magnitude, got 300"},
+      {given + "frequencies: [nan, 0]",
+       "frequencies[0]: must be at most 256 in magnitude, got nan"},
+      {given + "frequencies: [1, 2] phases: 1", "phases: needs one value a frequency: 2, got 1"},
+      {given + "frequencies: [1, 2] phases: [0, inf]",
+       "phases[1]: must be at most 1.04858e+06 in magnitude, got inf"},
+      {"d_model: 8 linear_column: LINEAR_COLUMN_FIRST",
+       "linear_column: is for the given rule with a cos_only or sin_only layout"},
+      {"d_model: 8 compute_dtype: COMPUTE_DTYPE_BF16",
+       "compute_dtype: is for float32 arithmetic only"},
+      {"d_model: 8 position_scale: 0",
+       "position_scale: must be above 0 and at most 1.04858e+06, got 0"},
+      {"d_model: 8 out_scale: 1e-39", "out_scale: must be a positive float32, got 1e-39"},
+      {"d_model: 8 out_scale: nan", "out_scale: must be a positive float32, got nan"},
+      {"d_model: 8 clamp_min: 3 clamp_max: 2", "clamp_max: must be at least clamp_min (3), got 2"},
+      {"d_model: 8 clamp_max: 2147483648",
+       "clamp_max: must be in [-2147483647, 2147483647], got 2147483648"},
+      {"d_model: 8 preset: SINUSOIDAL_PRESET_TRANSFORMER_XL base: 1e39",
+       "base: must be a float32 for its powers, got 1e+39"},
+      {"d_model: 1 preset: SINUSOIDAL_PRESET_TGAT",
+       "d_model: must be at least 2 with the t2t rule, which divides by the number of "
+       "frequencies less one; got 1"},
+  };
+  for (const auto& [fields, message] : cases) {
+    EXPECT_EQ(SpecRefusal(absl::StrCat("sinusoidal { ", fields, " }")), "sinusoidal." + message);
+  }
+}
+
+TEST(SinusoidalOptionsTest, RefusesUnknownEnumValues) {
+  const auto refusal = [](auto set) {
+    v1::EncodingSpec spec = Spec("sinusoidal { d_model: 4 }");
+    set(spec.mutable_sinusoidal());
+    return std::string(Canonicalize(spec).status().message());
+  };
+  using S = v1::SinusoidalSpec;
+  EXPECT_EQ(refusal([](S* s) { s->set_preset(static_cast<v1::SinusoidalPreset>(99)); }),
+            "sinusoidal.preset: unknown value 99");
+  EXPECT_EQ(refusal([](S* s) { s->set_row_order(static_cast<v1::RowOrder>(99)); }),
+            "sinusoidal.row_order: unknown value 99");
+  EXPECT_EQ(refusal([](S* s) { s->set_linear_column(static_cast<v1::LinearColumn>(99)); }),
+            "sinusoidal.linear_column: unknown value 99");
+  EXPECT_EQ(refusal([](S* s) { s->set_compute_dtype(static_cast<v1::ComputeDType>(99)); }),
+            "sinusoidal.compute_dtype: unknown value 99");
+  EXPECT_EQ(
+      refusal([](S* s) { s->set_frequency_expression(static_cast<v1::FrequencyExpression>(99)); }),
+      "sinusoidal.frequency_expression: unknown value 99");
+}
+
+TEST(SinusoidalOptionsTest, RefusesSelectionsThatTheOrderDoesNotHave) {
+  const auto refusal = [](const char* fields, const v1::Selection& selection) {
+    return TableRefusal(absl::StrCat("sinusoidal { d_model: 4 ", fields, " }"), selection);
+  };
+  EXPECT_EQ(refusal("row_order: ROW_ORDER_DESCENDING", SelectIds({1})),
+            "selection: needs a position_range (its row_order is descending) for this encoding, "
+            "got position_ids");
+  EXPECT_EQ(refusal("row_order: ROW_ORDER_RELATIVE", SelectRange(0, 4)),
+            "selection: needs an attention_grid for this encoding, got position_range");
+  EXPECT_EQ(refusal("row_order: ROW_ORDER_RELATIVE", SelectGrid(2, 1, 2147483647)),
+            "selection.attention_grid: with position_offset 0 must stay in [-2147483647, "
+            "2147483647], got 2147483648");
+  EXPECT_EQ(refusal("position_offset: 1", SelectPoints({1})),
+            "sinusoidal.position_offset: must be 0 with points, which are real positions, got 1");
+  EXPECT_EQ(refusal("position_scale: 1000", SelectIds({2147483647})),
+            "selection.position_ids.ids[0]: angles must stay within 1.09951e+12 radians, got "
+            "2.14748e+12 at 2.14748e+09");
+}
+
+}  // namespace
+}  // namespace posenc::testing

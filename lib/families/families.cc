@@ -38,6 +38,14 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return WindowFamily();
     case v1::EncodingSpec::kMask:
       return MaskFamily();
+    case v1::EncodingSpec::kPositionIds:
+      return PositionIdsFamily();
+    case v1::EncodingSpec::kPatchPositions:
+      return PatchPositionsFamily();
+    case v1::EncodingSpec::kTableResample:
+      return TableResampleFamily();
+    case v1::EncodingSpec::kGeometricCoordinates:
+      return GeometricCoordinatesFamily();
     case v1::EncodingSpec::kSinusoidalGrid:
       return SinusoidalGridFamily();
     case v1::EncodingSpec::kDetrSine:
@@ -67,6 +75,23 @@ std::span<const Family* const> AllFamilies() {
       &RelativeIndexFamily(),    &WindowFamily(),      &MaskFamily(),       &SinusoidalGridFamily(),
       &DetrSineFamily(),         &DetrLearnedFamily(), &AnchorSineFamily(), &RandomFourierFamily(),
       &PerceiverFourierFamily(), &MropeFamily(),       &AxialRopeFamily(),
+      &SinusoidalFamily(),
+      &RopeFamily(),
+      &AlibiFamily(),
+      &T5Family(),
+      &RelativeIndexFamily(),
+      &WindowFamily(),
+      &MaskFamily(),
+      &PositionIdsFamily(),
+      &PatchPositionsFamily(),
+      &TableResampleFamily(),
+      &GeometricCoordinatesFamily(),
+      &SinusoidalGridFamily(),
+      &DetrSineFamily(),
+      &DetrLearnedFamily(),
+      &AnchorSineFamily(),
+      &RandomFourierFamily(),
+      &PerceiverFourierFamily(),
   };
   // clang-format on
   return kFamilies;

@@ -21,6 +21,10 @@ const Family& MropeFamily();
 const Family& AxialRopeFamily();
 const Family& WindowFamily();
 const Family& MaskFamily();
+const Family& PositionIdsFamily();
+const Family& PatchPositionsFamily();
+const Family& TableResampleFamily();
+const Family& GeometricCoordinatesFamily();
 
 }  // namespace posenc
 

@@ -7,8 +7,8 @@
 namespace posenc {
 namespace {
 
-template <typename Element>
-void StoreAs(std::span<const float> values, std::byte* out) {
+template <typename Element, typename Number>
+void StoreAs(std::span<const Number> values, std::byte* out) {
   auto* elements = reinterpret_cast<Element*>(out);
   for (size_t i = 0; i < values.size(); ++i) elements[i] = RoundTo<Element>(values[i]);
 }
@@ -48,6 +48,19 @@ void StoreFloats(std::span<const float> values, v1::DType dtype, std::span<std::
       return StoreAs<Bf16>(values, out.data());
     default:  // F32
       std::memcpy(out.data(), values.data(), values.size_bytes());
+  }
+}
+
+void StoreDoubles(std::span<const double> values, v1::DType dtype, std::span<std::byte> out) {
+  switch (dtype) {
+    case v1::DTYPE_F64:
+      return StoreAs<double>(values, out.data());
+    case v1::DTYPE_F16:
+      return StoreAs<F16>(values, out.data());
+    case v1::DTYPE_BF16:
+      return StoreAs<Bf16>(values, out.data());
+    default:  // F32
+      return StoreAs<float>(values, out.data());
   }
 }
 

@@ -24,6 +24,9 @@ int64_t ElementBytes(v1::DType dtype);
 // REQUIRES: a float dtype; out.size() is values.size() elements.
 void StoreFloats(std::span<const float> values, v1::DType dtype, std::span<std::byte> out);
 
+// The same from doubles.
+void StoreDoubles(std::span<const double> values, v1::DType dtype, std::span<std::byte> out);
+
 // One element: a float32 value as above, a real rounded once.
 void StoreElement(float value, v1::DType dtype, std::byte* out);
 void StoreElement(const WideFloat& value, v1::DType dtype, std::byte* out);

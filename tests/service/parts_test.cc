@@ -101,7 +101,7 @@ TEST(ChunkWriterTest, ALargeHeaderTravelsAlone) {
   EXPECT_FALSE(chunks.header_goes_alone());
   EXPECT_FALSE(chunks.done());
 
-  const auto page = std::make_shared<Page>(16);
+  const auto page = std::make_shared<Page>(16, std::make_shared<BlockPool>(1 << 20, 0));
   chunks.Frame({page, page->data()});
   EXPECT_TRUE(chunks.done());
 }
@@ -110,7 +110,7 @@ TEST(ChunkWriterTest, AFramePinsItsPageAndCopiesNothing) {
   v1::TableHeader header;
   header.set_total_bytes(1 << 20);
   ChunkWriter chunks(header, 0);
-  auto page = std::make_shared<Page>(1 << 20);
+  auto page = std::make_shared<Page>(1 << 20, std::make_shared<BlockPool>(1 << 20, 0));
   std::memset(page->mutable_data().data(), 7, page->bytes());
   const std::weak_ptr<Page> alive = page;
   const std::byte* const bytes = page->data().data();

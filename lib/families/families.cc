@@ -69,12 +69,9 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
 }
 
 std::span<const Family* const> AllFamilies() {
-  // clang-format off: one line a family
+  // One line a family:
+  // clang-format off
   static const Family* const kFamilies[] = {
-      &SinusoidalFamily(),       &RopeFamily(),        &AlibiFamily(),      &T5Family(),
-      &RelativeIndexFamily(),    &WindowFamily(),      &MaskFamily(),       &SinusoidalGridFamily(),
-      &DetrSineFamily(),         &DetrLearnedFamily(), &AnchorSineFamily(), &RandomFourierFamily(),
-      &PerceiverFourierFamily(), &MropeFamily(),       &AxialRopeFamily(),
       &SinusoidalFamily(),
       &RopeFamily(),
       &AlibiFamily(),
@@ -92,6 +89,8 @@ std::span<const Family* const> AllFamilies() {
       &AnchorSineFamily(),
       &RandomFourierFamily(),
       &PerceiverFourierFamily(),
+      &MropeFamily(),
+      &AxialRopeFamily(),
   };
   // clang-format on
   return kFamilies;

@@ -30,6 +30,27 @@ struct Source {
   google::protobuf::RepeatedPtrField<v1::Finding> findings;
 };
 
+v1::MropeScheme SchemeOf(absl::string_view name) {
+  return name == "interleaved" ? v1::MROPE_SCHEME_INTERLEAVED
+         : name == "ernie"     ? v1::MROPE_SCHEME_ERNIE
+         : name == "xdrope"    ? v1::MROPE_SCHEME_XDROPE
+                               : v1::MROPE_SCHEME_CONTIGUOUS;
+}
+
+// A model with several axes of position is resolved to the RoPE that its text
+// has, where they are equal. Who asks by axis gets all of it.
+void AskByAxis(const v1::ResolvedEncoding& encoding, const v1::Selection& selection,
+               v1::Layout layout, v1::EncodingSpec* spec) {
+  const bool by_axis = selection.has_axis_position_ids() || selection.has_token_runs() ||
+                       layout == v1::LAYOUT_POSITION_IDS;
+  if (!by_axis || !encoding.has_mrope() || !spec->has_rope()) return;
+  v1::MropeSpec mrope;
+  *mrope.mutable_rope() = spec->rope();
+  *mrope.mutable_mrope_section() = encoding.mrope().sections();
+  mrope.set_scheme(SchemeOf(encoding.mrope().scheme()));
+  *spec->mutable_mrope() = std::move(mrope);
+}
+
 template <typename Request>
 absl::StatusOr<Source> ResolveSource(const Request& request) {
   Source source;
@@ -42,6 +63,7 @@ absl::StatusOr<Source> ResolveSource(const Request& request) {
                    ResolveModelConfig(request.model()));
   ASSIGN_OR_RETURN(source.encoding, OneEncoding(resolved));
   source.spec = source.encoding->spec();
+  AskByAxis(*source.encoding, request.selection(), request.format().layout(), &source.spec);
   source.model_type = resolved.model_type();
   source.findings = resolved.findings();
   return source;

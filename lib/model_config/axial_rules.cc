@@ -1,5 +1,6 @@
 #include "lib/model_config/axial_rules.h"
 
+#include <algorithm>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -43,6 +44,43 @@ absl::StatusOr<double> AxialTheta(const Tower& tower) {
   return theta.value_or(tower.family.axial.theta);
 }
 
+v1::GridAxis AxisOf(absl::string_view name) {
+  return name == "t"                  ? v1::GRID_AXIS_T
+         : name == "h" || name == "y" ? v1::GRID_AXIS_Y
+                                      : v1::GRID_AXIS_X;
+}
+
+// Patches on a side of a window of attention, in merged squares (Qwen2.5-VL).
+absl::StatusOr<int64_t> WindowSize(const Tower& tower, int64_t merge_size) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> window, ReadPositiveInt(tower.keys["window_size"]));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> patch, ReadPositiveInt(tower.keys["patch_size"]));
+  return std::max<int64_t>(1, window.value_or(112) / merge_size / patch.value_or(14));
+}
+
+// The encoding itself: the family's preset with what the file says otherwise.
+absl::Status SetSpec(const Tower& tower, const v1::AxialRope& axial, std::optional<int64_t> merge,
+                     v1::AxialRopeSpec* spec) {
+  const AxialTraits& traits = tower.family.axial;
+  spec->set_preset(traits.preset);
+  spec->set_head_dim(axial.head_dim());
+  spec->set_rope_theta(axial.rope_theta());
+  spec->set_arithmetic(tower.model.arithmetic());
+  const bool windows = traits.preset == v1::AXIAL_ROPE_PRESET_QWEN2_5_VL;
+  const bool merges = windows || traits.preset == v1::AXIAL_ROPE_PRESET_QWEN_VL;
+  if (merges && merge.has_value()) spec->set_merge_size(*merge);
+  if (windows) {
+    ASSIGN_OR_RETURN(const int64_t window_size, WindowSize(tower, merge.value_or(2)));
+    spec->set_window_size(window_size);
+  }
+  if (traits.rope_type != "multi_axis") return absl::OkStatus();
+  for (int i = 0; i < axial.axes_size(); ++i) {
+    v1::AxialRopeAxis* axis = spec->add_axes();
+    axis->set_axis(AxisOf(axial.axes(i)));
+    axis->set_dim(axial.axis_dim(i));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse* response) {
@@ -74,6 +112,7 @@ absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse
   axial.set_rotary_dim(head_dim);
   axial.set_rope_theta(theta);
   axial.set_spatial_merge_size(merge.value_or(1));
+  RETURN_IF_ERROR(SetSpec(tower, axial, merge, encoding.mutable_spec()->mutable_axial_rope()));
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

@@ -113,6 +113,7 @@ struct TableTraits {
 
 // Of a vision tower's RoPE.
 struct AxialTraits {
+  v1::AxialRopePreset preset = v1::AXIAL_ROPE_PRESET_QWEN_VL;
   absl::string_view rope_type = "axial_2d";
   absl::string_view axes = "h w";
   // The d of theta^(-2i/d) as a part of the head: 2 for half of it, 1 for all.

@@ -15,6 +15,7 @@
 #include "lib/model_config/resolve.h"
 #include "rapidjson/stringbuffer.h"
 #include "rapidjson/writer.h"
+#include "tests/support/axial_lines.h"
 #include "tests/support/golden.h"
 #include "tests/support/rope_lines.h"
 #include "tests/unit/model_config_testing.h"
@@ -113,6 +114,7 @@ void ExpectAxial(const v1::ResolvedEncoding& encoding, const Json& line) {
           ? Ints(line, "axes_dim")
           : std::vector<int64_t>(axes.size(), Int(Get(line, "params"), "axis_dim"));
   EXPECT_EQ(ToVector(axial.axis_dim()), dims);
+  golden::ExpectAxialLine(line, encoding.spec());
 }
 
 void ExpectRopeFacts(const v1::ResolvedEncoding& encoding, const Json& line) {

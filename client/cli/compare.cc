@@ -199,8 +199,7 @@ class Comparison {
     if (!same(base_.spec(), model_.spec())) {
       Differ("base-spec-differs", "the encoding", CompactJson(model_.spec()),
              CompactJson(base_.spec()));
-    }
-    if (!same(base_.axial(), model_.axial())) {
+    } else if (!same(base_.axial(), model_.axial())) {  // which the spec is made from
       Differ("base-spec-differs", "the grid", CompactJson(model_.axial()),
              CompactJson(base_.axial()));
     }

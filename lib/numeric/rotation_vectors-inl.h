@@ -1,0 +1,211 @@
+// What rotation_kernel.cc is made of, in vectors: sines and cosines, the test for
+// values that round either way, and stores that round to each element type.
+// Included once for each instruction set (hwy/foreach_target.h).
+#if defined(POSENC_LIB_NUMERIC_ROTATION_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POSENC_LIB_NUMERIC_ROTATION_VECTORS_INL_H_
+#undef POSENC_LIB_NUMERIC_ROTATION_VECTORS_INL_H_
+#else
+#define POSENC_LIB_NUMERIC_ROTATION_VECTORS_INL_H_
+#endif
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "lib/numeric/rotation_kernel.h"
+#include "lib/numeric/sin_cos.h"
+
+// x·rate is exact to 106 bits only with a fused multiply-add.
+#undef POSENC_HAS_ROTATION_VECTORS
+#if HWY_NATIVE_FMA || HWY_ARCH_ARM_A64
+#define POSENC_HAS_ROTATION_VECTORS 1
+#else
+#define POSENC_HAS_ROTATION_VECTORS 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc {
+namespace HWY_NAMESPACE {
+#if POSENC_HAS_ROTATION_VECTORS
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::CappedTag<float, kRotationGroup>;
+using DD = hn::Repartition<double, DF>;  // half as many lanes
+using DU = hn::RebindToUnsigned<DF>;
+using DI = hn::RebindToSigned<DF>;
+using VF = hn::Vec<DF>;
+using VD = hn::Vec<DD>;
+using MF = hn::Mask<DF>;
+
+constexpr int64_t kFloats = static_cast<int64_t>(HWY_MIN(HWY_LANES(float), kRotationGroup));
+constexpr int64_t kDoubles = kFloats / 2;
+
+// As many doubles as a vector of floats has lanes.
+struct Pair {
+  VD low;
+  VD high;
+};
+
+HWY_INLINE Pair LoadPair(const double* lanes) {
+  const DD d;
+  return {hn::Load(d, lanes), hn::Load(d, lanes + kDoubles)};
+}
+
+HWY_INLINE VF Demote(const Pair& v) {
+  const hn::Half<DF> half;
+  return hn::Combine(DF(), hn::DemoteTo(half, v.high), hn::DemoteTo(half, v.low));
+}
+
+HWY_INLINE Pair Promote(VF v) {
+  const DD d;
+  return {hn::PromoteTo(d, hn::LowerHalf(v)), hn::PromoteTo(d, hn::UpperHalf(hn::Half<DF>(), v))};
+}
+
+struct SinCosVectors {
+  VD sin;
+  VD cos;
+};
+
+// SinCosOfTurns (sin_cos.h), in lanes.
+HWY_INLINE SinCosVectors SinCos(VD x, VD rate_hi, VD rate_lo) {
+  const DD d;
+  const hn::RebindToUnsigned<DD> du;
+  const auto c = [d](double value) HWY_ATTR { return hn::Set(d, value); };
+  const VD product = hn::Mul(x, rate_hi);
+  const VD tail = hn::MulAdd(x, rate_lo, hn::MulSub(x, rate_hi, product));
+
+  const VD round = c(0x1.8p52);
+  const VD shifted = hn::MulAdd(product, c(4), round);
+  const VD rest = hn::NegMulAdd(hn::Sub(shifted, round), c(0.25), product);
+  const VD turn = hn::Add(rest, tail);
+  const VD turn_tail = hn::Sub(tail, hn::Sub(turn, rest));
+
+  const VD two_pi = c(kTwoPiDoubles.hi);
+  const VD r = hn::Mul(turn, two_pi);
+  const VD r_tail = hn::MulAdd(turn, c(kTwoPiDoubles.lo),
+                               hn::MulAdd(turn_tail, two_pi, hn::MulSub(turn, two_pi, r)));
+
+  const VD z = hn::Mul(r, r);
+  VD sin_series = c(kSinCoefficients.back());
+  for (size_t i = kSinCoefficients.size() - 1; i-- > 0;) {
+    sin_series = hn::MulAdd(sin_series, z, c(kSinCoefficients[i]));
+  }
+  VD cos_series = c(kCosCoefficients.back());
+  for (size_t i = kCosCoefficients.size() - 1; i-- > 0;) {
+    cos_series = hn::MulAdd(cos_series, z, c(kCosCoefficients[i]));
+  }
+  const VD half = hn::Mul(z, c(0.5));
+  const VD head = hn::Sub(c(1), half);
+  const VD s = hn::Add(r, hn::MulAdd(hn::Mul(r, z), sin_series, hn::Mul(r_tail, head)));
+  const VD low = hn::MulAdd(hn::Mul(z, z), cos_series, hn::Neg(hn::Mul(r, r_tail)));
+  const VD k = hn::Add(head, hn::Add(hn::Sub(hn::Sub(c(1), head), half), low));
+
+  // The quarter turns that were taken away swap and negate.
+  const auto quarters = hn::BitCast(du, shifted);
+  const auto one = hn::Set(du, 1);
+  const auto two = hn::Set(du, 2);
+  const auto swapped = hn::RebindMask(d, hn::TestBit(quarters, one));
+  const auto sin_sign = hn::ShiftLeft<62>(hn::And(quarters, two));
+  const auto cos_sign = hn::ShiftLeft<62>(hn::And(hn::Add(quarters, one), two));
+  return {hn::Xor(hn::IfThenElse(swapped, k, s), hn::BitCast(d, sin_sign)),
+          hn::Xor(hn::IfThenElse(swapped, s, k), hn::BitCast(d, cos_sign))};
+}
+
+// Which lanes round to float32 within kMargin units of a double from a tie. A
+// normal float32 keeps all but the low 29 bits of a double.
+HWY_INLINE MF NearTieOfFloat(const Pair& v) {
+  constexpr uint32_t kHalf = uint32_t{1} << 28;
+  constexpr uint32_t kMask = 2 * kHalf - 1;
+  const DU du;
+  const DI di;
+  const auto low_words = hn::ConcatEven(du, hn::BitCast(du, v.high), hn::BitCast(du, v.low));
+  const auto offset = hn::Set(du, kMargin - kHalf);
+  const auto distance = hn::And(hn::Add(low_words, offset), hn::Set(du, kMask));
+  return hn::RebindMask(
+      DF(), hn::Lt(hn::BitCast(di, distance), hn::Set(di, static_cast<int32_t>(2 * kMargin))));
+}
+
+// Which lanes were rounded to float32 onto a tie of a type with `kDropped` bits
+// less: on which side of it the value lies is lost. (A float32 that is no tie
+// itself is on the value's side of every tie.)
+template <int kDropped>
+HWY_INLINE MF OnTieOfShorter(VF v) {
+  const DU du;
+  const auto tail = hn::And(hn::BitCast(du, v), hn::Set(du, (uint32_t{1} << kDropped) - 1));
+  return hn::RebindMask(DF(), hn::Eq(tail, hn::Set(du, uint32_t{1} << (kDropped - 1))));
+}
+
+template <RotationElement kElement>
+struct Element;
+
+template <>
+struct Element<RotationElement::kF32> {
+  using Type = float;
+  static constexpr float kMinNormal = 0x1p-126f;
+  static HWY_INLINE void Store(VF v, float* out) { hn::StoreU(v, DF(), out); }
+};
+
+template <>
+struct Element<RotationElement::kF64> {
+  using Type = double;
+  static constexpr float kMinNormal = 0x1p-126f;
+  static HWY_INLINE void Store(VF v, double* out) {
+    const DD d;
+    const Pair wide = Promote(v);
+    hn::StoreU(wide.low, d, out);
+    hn::StoreU(wide.high, d, out + kDoubles);
+  }
+};
+
+HWY_INLINE void StoreWords(hn::Vec<DU> v, uint16_t* out) {
+  const hn::Rebind<uint16_t, DF> dw;
+  hn::StoreU(hn::DemoteTo(dw, hn::BitCast(DI(), v)), dw, out);
+}
+
+template <>
+struct Element<RotationElement::kBf16> {
+  using Type = uint16_t;
+  static constexpr int kDroppedBits = 16;
+  static constexpr float kMinNormal = 0x1p-126f;
+  static HWY_INLINE void Store(VF v, uint16_t* out) {  // RoundToBf16 (dtype.h)
+    const DU du;
+    const auto bits = hn::BitCast(du, v);
+    const auto lowest_kept = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+    StoreWords(hn::ShiftRight<16>(hn::Add(bits, hn::Add(lowest_kept, hn::Set(du, 0x7fff)))), out);
+  }
+};
+
+template <>
+struct Element<RotationElement::kF16> {
+  using Type = uint16_t;
+  static constexpr int kDroppedBits = 13;
+  static constexpr float kMinNormal = 0x1p-14f;
+  static HWY_INLINE void Store(VF v, uint16_t* out) {  // RoundToF16 (dtype.h)
+    const DF df;
+    const DU du;
+    const DI di;
+    const auto bits = hn::BitCast(du, v);
+    const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000));
+    const auto magnitude = hn::And(bits, hn::Set(du, 0x7fffffff));
+    const auto lowest_kept = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1));
+    const auto normal = hn::ShiftRight<13>(
+        hn::Add(magnitude, hn::Add(lowest_kept, hn::Set(du, 0xfff - 0x38000000u))));
+    const VF shifted = hn::Add(hn::BitCast(df, magnitude), hn::Set(df, 0.5f));
+    const auto subnormal = hn::Sub(hn::BitCast(du, shifted), hn::Set(du, 0x3f000000));
+    const auto compare = hn::BitCast(di, magnitude);
+    const auto is_subnormal = hn::RebindMask(du, hn::Lt(compare, hn::Set(di, 0x38800000)));
+    const auto is_infinite = hn::RebindMask(du, hn::Gt(compare, hn::Set(di, 0x477fefff)));
+    const auto rounded = hn::IfThenElse(is_infinite, hn::Set(du, 0x7c00),
+                                        hn::IfThenElse(is_subnormal, subnormal, normal));
+    StoreWords(hn::Or(sign, rounded), out);
+  }
+};
+
+#endif  // POSENC_HAS_ROTATION_VECTORS
+}  // namespace HWY_NAMESPACE
+}  // namespace posenc
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard of this instruction set

@@ -67,6 +67,7 @@ absl::Status CanonicalizeFloatTable(absl::string_view field,
 
 std::vector<float> FloatsOf(const v1::FloatTable& table) {
   std::vector<float> floats(table.f32().size() / sizeof(float));
+  if (floats.empty()) return floats;  // memcpy may not be given the null of an empty vector
   std::memcpy(floats.data(), table.f32().data(), floats.size() * sizeof(float));
   return floats;
 }

@@ -374,7 +374,7 @@ TEST(SinusoidalOptionsTest, RefusesWhatMakesNoSense) {
       {t2t + "min_timescale: 1e-300 base: 1e100",
        "min_timescale: must leave base / min_timescale a float64, got 1e-300"},
       {t2t + "min_timescale: 500",
-       "base: gives frequencies up to 10000 radians a position, at most 256 are allowed; got "
+       "base: gives frequencies up to 500 radians a position, at most 256 are allowed; got "
        "10000"},
       {t2t + "base: 1e200",
        "base: gives frequencies down to 1e-200 radians a position, at least 1e-100 are allowed; "

@@ -31,10 +31,12 @@ void AddModelFlags(CLI::App* app, CLI::Option* source, Arguments* arguments) {
 void AddSource(CLI::App* app, Arguments* arguments) {
   CLI::Option* spec = app->add_option("--spec", arguments->spec, "an EncodingSpec in proto JSON")
                           ->type_name("FILE-or-JSON");
-  CLI::Option* config = app->add_option("--config", arguments->config,
-                                        "a folder (its config.json), a file, or - for stdin")
-                            ->type_name("MODEL")
-                            ->excludes(spec);
+  CLI::Option* config =
+      app->add_option("--config", arguments->config,
+                      "a folder (its config.json), a file, - for stdin, or an org/name of the "
+                      "Hugging Face cache")
+          ->type_name("MODEL")
+          ->excludes(spec);
   AddModelFlags(app, config, arguments);
 }
 
@@ -71,7 +73,7 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
 
 void AddCheck(CLI::App* app, Arguments* arguments) {
   app->add_option("models", arguments->models,
-                  "files, folders (every config.json below), or - for stdin")
+                  "files, folders (every config.json below), org/name, or - for stdin")
       ->required()
       ->type_name("MODEL...");
   app->add_option("--base", arguments->base, "the model that they are made from")
@@ -115,11 +117,13 @@ Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
       ->check(CLI::Range(0, 100))
       ->type_name("N");
 
-  CLI::Option* model = commands.resolve
-                           ->add_option("model", arguments->config,
-                                        "a folder (its config.json), a file, or - for stdin")
-                           ->required()
-                           ->type_name("MODEL");
+  CLI::Option* model =
+      commands.resolve
+          ->add_option("model", arguments->config,
+                       "a folder (its config.json), a file, - for stdin, or an org/name of the "
+                       "Hugging Face cache")
+          ->required()
+          ->type_name("MODEL");
   AddModelFlags(commands.resolve, model, arguments);
   AddCheck(commands.check, arguments);
   for (CLI::App* command : {commands.resolve, commands.check, commands.info, commands.health}) {

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/hub_cache.h"
 
 namespace posenc::cli {
 namespace {
@@ -43,7 +44,13 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 absl::StatusOr<std::string> ReadModel(const std::string& model) {
   if (model == "-") return ReadToEnd(STDIN_FILENO, "stdin");
   struct stat info;
-  const bool is_folder = stat(model.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  const bool exists = stat(model.c_str(), &info) == 0;
+  if (!exists && IsHubName(model)) {
+    const absl::StatusOr<std::string> cached = FindInHubCache(model);
+    if (!cached.ok()) return cached.status();
+    return ReadFile(*cached);
+  }
+  const bool is_folder = exists && S_ISDIR(info.st_mode);
   return ReadFile(is_folder ? absl::StrCat(model, "/config.json") : model);
 }
 

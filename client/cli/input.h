@@ -12,8 +12,8 @@ namespace posenc::cli {
 // Configs have kilobytes; this keeps a wrong path (/dev/zero) from filling memory.
 inline constexpr size_t kMaxInputBytes = size_t{16} << 20;
 
-// The config.json of a MODEL: a folder, a file, or - for stdin. FileError when it
-// cannot be read or is too large.
+// The config.json of a MODEL: a folder, a file, - for stdin, or org/name when there
+// is no such path (hub_cache.h). FileError when it cannot be read or is too large.
 absl::StatusOr<std::string> ReadModel(const std::string& model);
 
 // The JSON of --spec: the text itself when it begins with {, else a file's.

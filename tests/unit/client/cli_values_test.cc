@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "client/cli/exit_code.h"
+#include "client/cli/hub_cache.h"
 #include "client/cli/input.h"
 #include "client/cli/json.h"
 #include "client/cli/names.h"
@@ -162,6 +165,26 @@ TEST(InputTest, WhatCannotBeReadIsAFileError) {
     EXPECT_EQ(ExitCodeOf(status), kFile) << path;
     EXPECT_THAT(std::string(status.message()), HasSubstr(path));
   }
+}
+
+TEST(InputTest, AnOrgAndNameIsFoundInTheHubCacheOffline) {
+  const std::filesystem::path cache =
+      std::filesystem::path(::testing::TempDir()) / "posenc-hub-cache";
+  const std::filesystem::path model = cache / "models--org--name-1.5";
+  std::filesystem::create_directories(model / "refs");
+  std::filesystem::create_directories(model / "snapshots/abc123");
+  std::ofstream(model / "refs/main") << "abc123";
+  std::ofstream(model / "snapshots/abc123/config.json") << "{}";
+  setenv("HF_HUB_CACHE", cache.c_str(), 1);
+  EXPECT_EQ(ReadModel("org/name-1.5").value(), "{}");
+  const absl::Status missing = ReadModel("org/other").status();
+  EXPECT_EQ(ExitCodeOf(missing), kFile);
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("models--org--other"));
+  unsetenv("HF_HUB_CACHE");
+  std::filesystem::remove_all(cache);
+  EXPECT_FALSE(IsHubName("a/b/c"));
+  EXPECT_FALSE(IsHubName("../b"));
+  EXPECT_FALSE(IsHubName("name"));
 }
 
 TEST(InputTest, ASpecIsTextWhenItBeginsWithABrace) {

@@ -1,5 +1,6 @@
 // numpy and torch, run by a child process that answers with seconds.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ class PythonPeers {
     if (pipe(to) != 0 || pipe(from) != 0) std::abort();
     pid_ = fork();
     if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       dup2(to[0], STDIN_FILENO);
       dup2(from[1], STDOUT_FILENO);
       close(to[1]);

@@ -4,7 +4,8 @@
 
 namespace posenc::server {
 
-ComputePool::ComputePool(Options options) : options_(std::move(options)) {
+ComputePool::ComputePool(Options options)
+    : options_(std::move(options)), idle_(options_.threads) {
   for (size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -40,7 +41,6 @@ void ComputePool::Continue(Job job) {
 void ComputePool::Work() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (true) {
-    ++idle_;
     work_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
     --idle_;
     if (queue_.empty()) return;  // stopping, and nothing waits
@@ -52,6 +52,7 @@ void ComputePool::Work() {
     next.job();
     next.job = nullptr;  // what it captured goes outside the lock
     lock.lock();
+    ++idle_;
   }
 }
 

@@ -49,12 +49,13 @@ class ComputePool {
   const Options options_;
 
   // While mutex_ is free: new_waiting_ is the number of new jobs in queue_, and
-  // idle_ the number of threads that wait for work_. Jobs run outside the lock.
+  // idle_ the number of threads that have no job, those not yet running included.
+  // Jobs run outside the lock.
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<Waiting> queue_;
   size_t new_waiting_ = 0;
-  size_t idle_ = 0;
+  size_t idle_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

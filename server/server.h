@@ -35,7 +35,7 @@ struct ServerOptions {
   uint64_t max_concurrent_streams = 128;
   uint64_t compute_threads = 0;                                       // 0: one a processor
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(30);  // 0: never
-  bool reflection = false;
+  bool reflection = false;           // gRPC keeps it on for every later server of the process
   std::function<void()> before_job;  // see ComputePool::Options; for tests
 };
 

@@ -189,6 +189,25 @@ TEST(ProcessTest, TheEnvironmentConfiguresItAndFlagsWin) {
   EXPECT_EQ(info.limits().max_concurrent_streams(), 9u);
 }
 
+// The request is a ServerReflectionRequest with list_services = "*".
+TEST(ProcessTest, ReflectionListsTheServicesUnlessItIsOff) {
+  const std::string list_services("\x3a\x01*", 3);
+  const char kPath[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+  ServerProcess on({"--listen=127.0.0.1:0"});
+  ServerProcess off({"--listen=127.0.0.1:0", "--reflection=off"});
+  const std::vector<std::string> on_addresses = on.WaitForAddresses();
+  const std::vector<std::string> off_addresses = off.WaitForAddresses();
+  ASSERT_THAT(on_addresses, SizeIs(1));
+  ASSERT_THAT(off_addresses, SizeIs(1));
+  std::vector<std::string> answers;
+  EXPECT_TRUE(CallRaw(Connect(on_addresses[0]), kPath, list_services, &answers).ok());
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_THAT(answers[0], HasSubstr("posenc.v1.PositionalEncodingService"));
+  EXPECT_THAT(answers[0], HasSubstr("grpc.health.v1.Health"));
+  EXPECT_EQ(CallRaw(Connect(off_addresses[0]), kPath, list_services).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
 TEST(ProcessTest, JsonLogsAreOneObjectALine) {
   ServerProcess server({"--listen=127.0.0.1:0", "--log-format=json", "--log-level=debug"});
   const std::vector<std::string> addresses = server.WaitForAddresses();

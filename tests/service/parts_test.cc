@@ -1,5 +1,9 @@
 // The server's parts, each by itself: pool, statuses, frames, log lines.
 #include <atomic>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +17,7 @@
 #include "server/compute_pool.h"
 #include "server/grpc_status.h"
 #include "server/log.h"
+#include "server/request.h"
 #include "server/text.h"
 #include "tests/service/test_server.h"
 
@@ -88,6 +93,15 @@ TEST(GrpcStatusTest, FitsIntoAClientsMetadata) {
 
 TEST(GrpcStatusTest, AMessageThatIsNotUtf8IsEscaped) {
   EXPECT_EQ(ToGrpcStatus(absl::InternalError("a\xff")).error_message(), "a\\xff");
+}
+
+TEST(GuardedTest, WhatIsThrownBecomesAStatus) {
+  EXPECT_TRUE(Guarded([] { return absl::OkStatus(); }).ok());
+  const absl::Status memory = Guarded([]() -> absl::Status { throw std::bad_alloc(); });
+  EXPECT_EQ(memory.code(), absl::StatusCode::kUnavailable);
+  const absl::Status bug = Guarded([]() -> absl::Status { throw std::logic_error("why"); });
+  EXPECT_EQ(bug.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(bug.message(), "why");
 }
 
 // A header echoes explicit position ids, so it can be larger than a chunk.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"
@@ -113,15 +114,30 @@ ReadResult Read(PositionalEncodingService::StubInterface& stub, const v1::GetTab
   return result;
 }
 
+namespace {
+
+std::string PathOf(absl::string_view method) {
+  if (absl::StartsWith(method, "/")) return std::string(method);
+  return absl::StrCat("/", PositionalEncodingService::service_full_name(), "/", method);
+}
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) bytes.append(slice.begin(), slice.end());
+  return bytes;
+}
+
+}  // namespace
+
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, absl::string_view method,
-                     absl::string_view request, std::vector<std::string>* responses,
+                     const std::optional<std::string>& request, std::vector<std::string>* responses,
                      grpc::ClientContext* context) {
   grpc::ClientContext own;
   grpc::CompletionQueue queue;
   grpc::GenericStub stub(channel);
-  const auto call = stub.PrepareCall(
-      context != nullptr ? context : &own,
-      absl::StrCat("/", PositionalEncodingService::service_full_name(), "/", method), &queue);
+  const auto call = stub.PrepareCall(context != nullptr ? context : &own, PathOf(method), &queue);
   const auto wait = [&queue] {
     void* tag = nullptr;
     bool ok = false;
@@ -129,16 +145,16 @@ grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, absl::string
   };
   call->StartCall(nullptr);
   wait();
-  const grpc::Slice slice(request.data(), request.size());
-  call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+  if (request.has_value()) {
+    const grpc::Slice slice(*request);
+    call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
+  } else {
+    call->WritesDone(nullptr);
+  }
   wait();
   grpc::ByteBuffer response;
   for (call->Read(&response, nullptr); wait(); call->Read(&response, nullptr)) {
-    std::vector<grpc::Slice> slices;
-    EXPECT_TRUE(response.Dump(&slices).ok());
-    std::string bytes;
-    for (const grpc::Slice& part : slices) bytes.append(part.begin(), part.end());
-    if (responses != nullptr) responses->push_back(std::move(bytes));
+    if (responses != nullptr) responses->push_back(BytesOf(response));
   }
   grpc::Status status;
   call->Finish(&status, nullptr);

@@ -78,9 +78,11 @@ struct ReadResult {
 ReadResult Read(v1::PositionalEncodingService::StubInterface& stub,
                 const v1::GetTableRequest& request, grpc::ClientContext* context = nullptr);
 
-// A call of any method with raw bytes; `method` is its name in the service.
+// A call with raw bytes, or without any message. `method` is its name in the
+// service, or a whole path that begins with a slash.
 grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, absl::string_view method,
-                     absl::string_view request, std::vector<std::string>* responses = nullptr,
+                     const std::optional<std::string>& request,
+                     std::vector<std::string>* responses = nullptr,
                      grpc::ClientContext* context = nullptr);
 
 // The detail of type `Detail` in a status, if it has one.

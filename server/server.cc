@@ -7,6 +7,7 @@
 
 #include "grpc/grpc.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
+#include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/server_builder.h"
 #include "lib/base/status.h"
 
@@ -71,6 +72,17 @@ void SetConnectionArguments(const ServerOptions& options, grpc::ServerBuilder* b
       ClampToInt(options.max_concurrent_streams + options.max_queue + kSmallCalls));
 }
 
+// The reflection library adds itself to every server of a process that links it;
+// this takes it out again.
+class WithoutReflection final : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    std::erase_if(*plugins,
+                  [](const auto& plugin) { return plugin->name() == "proto_server_reflection"; });
+  }
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
@@ -96,8 +108,9 @@ Server::Server(const ServerOptions& options, Listeners listeners)
                 .limits = LimitsOf(options)}) {}
 
 absl::Status Server::Listen(const ServerOptions& options) {
-  if (options.reflection) grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();  // or the linker drops it
   grpc::ServerBuilder builder;
+  if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   SetConnectionArguments(options, &builder);
   listeners_.AddTo(&builder);
   builder.RegisterService(&service_);

@@ -28,6 +28,8 @@ DONE, REFUSED, USAGE, UNREACHABLE, FILE, INTERNAL = range(6)
 def run(*arguments, env=None, **options):
     """Runs the tool to its end; POSENC_SERVER is only set when `env` says so."""
     variables = {k: v for k, v in os.environ.items() if k != "POSENC_SERVER"}
+    # A sanitizer's own end must not look like a refusal (1).
+    variables.update(ASAN_OPTIONS="exitcode=99", UBSAN_OPTIONS="exitcode=99")
     variables.update(env or {})
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stdin", subprocess.DEVNULL)

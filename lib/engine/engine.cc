@@ -30,13 +30,6 @@ struct Source {
   google::protobuf::RepeatedPtrField<v1::Finding> findings;
 };
 
-v1::MropeScheme SchemeOf(absl::string_view name) {
-  return name == "interleaved" ? v1::MROPE_SCHEME_INTERLEAVED
-         : name == "ernie"     ? v1::MROPE_SCHEME_ERNIE
-         : name == "xdrope"    ? v1::MROPE_SCHEME_XDROPE
-                               : v1::MROPE_SCHEME_CONTIGUOUS;
-}
-
 // A model with several axes of position is resolved to the RoPE that its text
 // has, where they are equal. Who asks by axis gets all of it.
 void AskByAxis(const v1::ResolvedEncoding& encoding, const v1::Selection& selection,
@@ -44,11 +37,7 @@ void AskByAxis(const v1::ResolvedEncoding& encoding, const v1::Selection& select
   const bool by_axis = selection.has_axis_position_ids() || selection.has_token_runs() ||
                        layout == v1::LAYOUT_POSITION_IDS;
   if (!by_axis || !encoding.has_mrope() || !spec->has_rope()) return;
-  v1::MropeSpec mrope;
-  *mrope.mutable_rope() = spec->rope();
-  *mrope.mutable_mrope_section() = encoding.mrope().sections();
-  mrope.set_scheme(SchemeOf(encoding.mrope().scheme()));
-  *spec->mutable_mrope() = std::move(mrope);
+  *spec = MropeSpecOf(encoding);
 }
 
 template <typename Request>

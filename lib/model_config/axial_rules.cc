@@ -16,68 +16,70 @@
 namespace posenc {
 namespace {
 
-// Channels of each axis: the file's list (diffusers), the family's, or equal parts.
-absl::StatusOr<std::vector<int64_t>> AxisDims(const Tower& tower, size_t axes, int64_t head_dim) {
-  const AxialTraits& traits = tower.family.axial;
-  const int64_t equal = traits.rope_type == "multi_axis" ? head_dim / static_cast<int64_t>(axes)
-                                                         : head_dim / traits.head_parts;
-  std::vector<int64_t> dims(axes, equal);
-  const JsonValue list = tower.keys["axes_dims_rope"];
-  if (list.has_value()) {
-    ASSIGN_OR_RETURN(dims, ReadInts(list));
-  } else if (traits.axes_dim[0] != 0) {
-    dims.assign(traits.axes_dim.begin(), traits.axes_dim.end());
-  }
+v1::GridAxis AxisOf(absl::string_view name) {
+  if (name == "t") return v1::GRID_AXIS_T;
+  return name == "h" || name == "y" ? v1::GRID_AXIS_Y : v1::GRID_AXIS_X;
+}
+
+// Channels of each axis that the file gives (diffusers); empty where it does not.
+absl::StatusOr<std::vector<int64_t>> GivenDims(const Tower& tower, size_t axes, int64_t head_dim) {
+  const JsonValue list = FirstOf(tower.keys, "axes_dims_rope rope_axes_dim");
+  if (!list.has_value()) return std::vector<int64_t>();
+  ASSIGN_OR_RETURN(std::vector<int64_t> dims, ReadInts(list));
   const int64_t sum = std::accumulate(dims.begin(), dims.end(), int64_t{0});
-  if (dims.size() != axes || (traits.rope_type == "multi_axis" && sum != head_dim)) {
-    return FieldError(list.present() ? list.field() : tower.keys.FieldOf("attention_head_dim"),
-                      absl::StrCat("must be ", axes, " axes that sum to the head's ", head_dim,
-                                   " channels, are ", dims.size(), " that sum to ", sum));
+  const bool even =
+      std::all_of(dims.begin(), dims.end(), [](int64_t dim) { return dim > 0 && dim % 2 == 0; });
+  if (dims.size() != axes || sum != head_dim || !even) {
+    return FieldError(list.field(),
+                      absl::StrCat("must be ", axes, " even numbers that sum to the ", "head's ",
+                                   head_dim, " channels, are ", dims.size(), " that sum to ", sum));
   }
   return dims;
 }
 
-absl::StatusOr<double> AxialTheta(const Tower& tower) {
-  ASSIGN_OR_RETURN(
-      const std::optional<double> theta,
-      ReadPositiveNumber(FirstOf(tower.keys, "rope_parameters/rope_theta rope_theta theta")));
-  return theta.value_or(tower.family.axial.theta);
+// The d of each axis where the family's rule is a plain share of the head.
+std::vector<int64_t> SharedDims(const AxialTraits& traits, size_t axes, int64_t head_dim) {
+  if (traits.head_parts > 0) return std::vector<int64_t>(axes, head_dim / traits.head_parts);
+  if (traits.axes_dim[0] == 0 || head_dim != traits.head_dim) return {};
+  return {traits.axes_dim.begin(), traits.axes_dim.end()};
 }
 
-v1::GridAxis AxisOf(absl::string_view name) {
-  return name == "t"                  ? v1::GRID_AXIS_T
-         : name == "h" || name == "y" ? v1::GRID_AXIS_Y
-                                      : v1::GRID_AXIS_X;
-}
-
-// Patches on a side of a window of attention, in merged squares (Qwen2.5-VL).
-absl::StatusOr<int64_t> WindowSize(const Tower& tower, int64_t merge_size) {
-  ASSIGN_OR_RETURN(const std::optional<int64_t> window, ReadPositiveInt(tower.keys["window_size"]));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> patch, ReadPositiveInt(tower.keys["patch_size"]));
-  return std::max<int64_t>(1, window.value_or(112) / merge_size / patch.value_or(14));
-}
-
-// The encoding itself: the family's preset with what the file says otherwise.
-absl::Status SetSpec(const Tower& tower, const v1::AxialRope& axial, std::optional<int64_t> merge,
-                     v1::AxialRopeSpec* spec) {
-  const AxialTraits& traits = tower.family.axial;
-  spec->set_preset(traits.preset);
-  spec->set_head_dim(axial.head_dim());
-  spec->set_rope_theta(axial.rope_theta());
-  spec->set_arithmetic(tower.model.arithmetic());
-  const bool windows = traits.preset == v1::AXIAL_ROPE_PRESET_QWEN2_5_VL;
-  const bool merges = windows || traits.preset == v1::AXIAL_ROPE_PRESET_QWEN_VL;
-  if (merges && merge.has_value()) spec->set_merge_size(*merge);
-  if (windows) {
-    ASSIGN_OR_RETURN(const int64_t window_size, WindowSize(tower, merge.value_or(2)));
-    spec->set_window_size(window_size);
+absl::StatusOr<int64_t> AxialHeadDim(const Tower& tower) {
+  const JsonValue value = FirstOf(tower.keys, "head_dim attention_head_dim");
+  ASSIGN_OR_RETURN(const std::optional<int64_t> given, ReadPositiveInt(value));
+  int64_t head_dim = given.value_or(tower.family.axial.head_dim);
+  if (head_dim == 0) {
+    ASSIGN_OR_RETURN(head_dim, HiddenOverHeads(tower));
   }
-  if (traits.rope_type != "multi_axis") return absl::OkStatus();
-  for (int i = 0; i < axial.axes_size(); ++i) {
-    v1::AxialRopeAxis* axis = spec->add_axes();
-    axis->set_axis(AxisOf(axial.axes(i)));
-    axis->set_dim(axial.axis_dim(i));
+  // Two axes of whole pairs, or the table has no place for the last channels.
+  if (head_dim % 4 != 0) {
+    return FieldError(
+        value.present() ? value.field() : tower.keys.FieldOf("head_dim"),
+        absl::StrCat("must be a multiple of 4 to hold pairs of two axes, got ", head_dim));
   }
+  return head_dim;
+}
+
+// Squares of patches that one token of the language model stands for, and how many
+// of them a window has (Qwen2.5-VL, whose window_size is in pixels).
+absl::Status SetTokenOrder(const Tower& tower, v1::AxialRopeSpec* spec, v1::AxialRope* facts) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> merge,
+                   ReadPositiveInt(tower.keys["spatial_merge_size"]));
+  facts->set_spatial_merge_size(merge.value_or(1));
+  const v1::AxialRopePreset preset = spec->preset();
+  const bool windows = preset == v1::AXIAL_ROPE_PRESET_QWEN2_5_VL;
+  if (!windows && preset != v1::AXIAL_ROPE_PRESET_QWEN_VL) return absl::OkStatus();
+  if (merge.has_value()) spec->set_merge_size(*merge);
+  ASSIGN_OR_RETURN(const std::optional<int64_t> pixels,
+                   ReadPositiveInt(windows ? tower.keys["window_size"] : JsonValue()));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> patch, ReadSides(tower.keys["patch_size"]));
+  if (!pixels.has_value() || patch.empty()) return absl::OkStatus();
+  const int64_t squares = *pixels / patch[0] / merge.value_or(2);
+  if (squares < 1) {
+    return FieldError(tower.keys["window_size"].field(),
+                      absl::StrCat("must hold a square of merged patches, got ", *pixels));
+  }
+  spec->set_window_size(squares);
   return absl::OkStatus();
 }
 
@@ -85,34 +87,36 @@ absl::Status SetSpec(const Tower& tower, const v1::AxialRope& axial, std::option
 
 absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   const AxialTraits& traits = tower.family.axial;
-  const JsonValue head_key = FirstOf(tower.keys, "head_dim attention_head_dim");
-  ASSIGN_OR_RETURN(const std::optional<int64_t> given, ReadPositiveInt(head_key));
-  int64_t head_dim = given.value_or(0);
-  if (head_dim == 0) {
-    ASSIGN_OR_RETURN(head_dim, HiddenOverHeads(tower));
-  }
-  // Two axes of whole pairs, or the table has no place for the last channels.
-  if (head_dim % 4 != 0) {
-    return FieldError(
-        head_key.present() ? head_key.field() : tower.keys.FieldOf("head_dim"),
-        absl::StrCat("must be a multiple of 4 to hold pairs of two axes, got ", head_dim));
-  }
+  ASSIGN_OR_RETURN(const int64_t head_dim, AxialHeadDim(tower));
   const std::vector<std::string> axes = absl::StrSplit(traits.axes, ' ');
-  ASSIGN_OR_RETURN(const std::vector<int64_t> dims, AxisDims(tower, axes.size(), head_dim));
-  ASSIGN_OR_RETURN(const double theta, AxialTheta(tower));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> merge,
-                   ReadPositiveInt(tower.keys["spatial_merge_size"]));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> given, GivenDims(tower, axes.size(), head_dim));
+  const std::vector<int64_t> dims =
+      given.empty() ? SharedDims(traits, axes.size(), head_dim) : given;
+  ASSIGN_OR_RETURN(
+      const std::optional<double> theta,
+      ReadPositiveNumber(FirstOf(tower.keys, "rope_parameters/rope_theta rope_theta theta")));
+
   v1::ResolvedEncoding encoding = NewEncoding(tower, "rope");
   encoding.set_rope_type(std::string(traits.rope_type));
   encoding.set_rotation(std::string(RotationName(traits.rotation)));
-  v1::AxialRope& axial = *encoding.mutable_axial();
-  axial.mutable_axes()->Assign(axes.begin(), axes.end());
-  axial.mutable_axis_dim()->Assign(dims.begin(), dims.end());
-  axial.set_head_dim(head_dim);
-  axial.set_rotary_dim(head_dim);
-  axial.set_rope_theta(theta);
-  axial.set_spatial_merge_size(merge.value_or(1));
-  RETURN_IF_ERROR(SetSpec(tower, axial, merge, encoding.mutable_spec()->mutable_axial_rope()));
+  v1::AxialRope& facts = *encoding.mutable_axial();
+  facts.mutable_axes()->Assign(axes.begin(), axes.end());
+  facts.mutable_axis_dim()->Assign(dims.begin(), dims.end());
+  facts.set_head_dim(head_dim);
+  facts.set_rotary_dim(head_dim);
+  facts.set_rope_theta(theta.value_or(traits.theta));
+
+  v1::AxialRopeSpec& spec = *encoding.mutable_spec()->mutable_axial_rope();
+  spec.set_preset(traits.preset);
+  spec.set_head_dim(head_dim);
+  if (theta.has_value()) spec.set_rope_theta(*theta);
+  spec.set_arithmetic(tower.model.arithmetic());
+  for (size_t i = 0; i < given.size(); ++i) {
+    v1::AxialRopeAxis& axis = *spec.add_axes();
+    axis.set_axis(AxisOf(axes[i]));
+    axis.set_dim(given[i]);
+  }
+  RETURN_IF_ERROR(SetTokenOrder(tower, &spec, &facts));
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// RoPE over a grid: vision towers and diffusion transformers. Its table needs the
-// grid of an image or a video, so there are facts, but not yet a spec.
+// RoPE over a grid: vision towers and diffusion transformers. The spec is complete;
+// a table needs the grid of an image or a video beside it.
 #ifndef POSENC_LIB_MODEL_CONFIG_AXIAL_RULES_H_
 #define POSENC_LIB_MODEL_CONFIG_AXIAL_RULES_H_
 

@@ -111,16 +111,18 @@ struct TableTraits {
   bool fairseq = false;  // the T2T frequencies, a row of zeros for padding
 };
 
-// Of a vision tower's RoPE.
+// Of a RoPE over a grid: the table is the preset's, the rest is how it is reported.
 struct AxialTraits {
   v1::AxialRopePreset preset = v1::AXIAL_ROPE_PRESET_QWEN_VL;
   absl::string_view rope_type = "axial_2d";
   absl::string_view axes = "h w";
-  // The d of theta^(-2i/d) as a part of the head: 2 for half of it, 1 for all.
+  // The d of theta^(-2i/d) as a part of the head: 2 for half of it, 1 for all; 0
+  // where axes have parts of their own.
   int64_t head_parts = 2;
-  std::array<int64_t, 3> axes_dim = {0, 0, 0};  // where axes differ; else head / axes
+  std::array<int64_t, 3> axes_dim = {0, 0, 0};  // those, of the class's head
   double theta = 10000;
   Rotation rotation = Rotation::kHalf;
+  int64_t head_dim = 0;  // where the file has none
 };
 
 struct ModelFamily {

@@ -25,6 +25,11 @@ absl::StatusOr<v1::ResolveModelConfigResponse> ResolveModelConfig(const v1::Mode
 // and layer types when there are several, and by name when its kind has no table.
 absl::StatusOr<v1::ResolvedEncoding> OneEncoding(const v1::ResolveModelConfigResponse& resolved);
 
+// The table of an encoding whose positions have several axes (M-RoPE). Its spec is
+// that of text, where all axes are equal: the same rows, and the same table as any
+// model's with those frequencies. REQUIRES: encoding.has_mrope().
+v1::EncodingSpec MropeSpecOf(const v1::ResolvedEncoding& encoding);
+
 // The model_type values that have a row in the table of families, sorted.
 std::vector<std::string> KnownModelTypes();
 

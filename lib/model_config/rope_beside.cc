@@ -7,8 +7,27 @@
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/resolve.h"
 
 namespace posenc {
+namespace {
+
+v1::MropeScheme SchemeOf(absl::string_view name) {
+  if (name == "interleaved") return v1::MROPE_SCHEME_INTERLEAVED;
+  if (name == "ernie") return v1::MROPE_SCHEME_ERNIE;
+  return name == "xdrope" ? v1::MROPE_SCHEME_XDROPE : v1::MROPE_SCHEME_CONTIGUOUS;
+}
+
+}  // namespace
+
+v1::EncodingSpec MropeSpecOf(const v1::ResolvedEncoding& encoding) {
+  v1::EncodingSpec spec;
+  v1::MropeSpec& mrope = *spec.mutable_mrope();
+  *mrope.mutable_rope() = encoding.spec().rope();
+  *mrope.mutable_mrope_section() = encoding.mrope().sections();
+  mrope.set_scheme(SchemeOf(encoding.mrope().scheme()));
+  return spec;
+}
 
 absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding) {
   const Tower& tower = input.tower;

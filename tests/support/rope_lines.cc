@@ -17,9 +17,7 @@ std::vector<uint32_t> Bits(const Json& hex_list) {
   return bits;
 }
 
-}  // namespace
-
-std::vector<uint32_t> PatchedBits(const Json& row, const char* hex, const char* patch) {
+std::vector<uint32_t> Patched(const Json& row, const char* hex, const char* patch) {
   std::vector<uint32_t> bits = Bits(Get(row, hex));
   if (!Has(row, patch)) return bits;
   for (const auto& entry : Get(row, patch).GetObject()) {
@@ -29,6 +27,8 @@ std::vector<uint32_t> PatchedBits(const Json& row, const char* hex, const char* 
   }
   return bits;
 }
+
+}  // namespace
 
 std::vector<uint32_t> InvFreqOf(const Json& object) {
   return Bits(Get(object, Has(object, "inv_freq_cr_hex") ? "inv_freq_cr_hex" : "inv_freq_hex"));
@@ -41,8 +41,8 @@ std::vector<RopeRow> RowsOf(const Json& line) {
     RopeRow& added = rows.emplace_back();
     added.position = Get(row, "position").GetInt64();
     if (Has(row, "seq_len")) added.sequence_length = Get(row, "seq_len").GetInt64();
-    added.cos = PatchedBits(row, "cos_hex", "cos_cr");
-    added.sin = PatchedBits(row, "sin_hex", "sin_cr");
+    added.cos = Patched(row, "cos_hex", "cos_cr");
+    added.sin = Patched(row, "sin_hex", "sin_cr");
     if (Has(row, "inv_freq_hex")) added.inv_freq = InvFreqOf(row);
   }
   return rows;

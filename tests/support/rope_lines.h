@@ -24,9 +24,6 @@ struct RopeRow {
 // inv_freq_hex, or inv_freq_cr_hex where torch's pow is not correctly rounded.
 std::vector<uint32_t> InvFreqOf(const Json& object);
 
-// A list of bits, the sparse patch of that name (if there is one) applied.
-std::vector<uint32_t> PatchedBits(const Json& row, const char* hex, const char* patch);
-
 // The rows of a line, their cos_cr and sin_cr patches applied. Rows of a grid or
 // of several axes are left out.
 std::vector<RopeRow> RowsOf(const Json& line);

@@ -86,34 +86,85 @@ template <typename Element>
 void SinusoidalPlan::FillRows(const v1::Selection& selection, int64_t begin,
                               std::span<std::byte> out) const {
   const int64_t width = spec_.d_model();
-  const auto pairs = static_cast<size_t>(SinusoidalPairs(spec_));
-  Pairs<Element> values{std::vector<Element>(pairs), std::vector<Element>(pairs)};
-  const bool rotates = rotation_.has_value() && !selection.has_points();
-  std::vector<ExactFrequency> frequencies;
-  if (!rotates) {
-    for (const WideFloat& frequency : exact_) frequencies.emplace_back(frequency);
-  }
-
-  auto* row = reinterpret_cast<Element*>(out.data());
+  auto* elements = reinterpret_cast<Element*>(out.data());
   const int64_t first = begin / width;
   const int64_t rows = static_cast<int64_t>(out.size() / sizeof(Element)) / width;
-  for (int64_t i = 0; i < rows; ++i, row += width) {
-    double x = PositionOf(spec_, selection, first + i);
-    if (spec_.has_padding_row() && x == static_cast<double>(spec_.padding_row())) {
-      std::fill(row, row + width, Element{});
-      continue;
+  if (rotation_.has_value() && !selection.has_points()) {
+    FillRotated(selection, first, rows, elements);
+  } else {
+    FillOneByOne(selection, first, rows, elements);
+  }
+  if (!spec_.has_padding_row()) return;
+  const auto padding = static_cast<double>(spec_.padding_row());
+  for (int64_t i = 0; i < rows; ++i) {
+    if (PositionOf(spec_, selection, first + i) == padding) {
+      std::fill_n(elements + i * width, width, Element{});
     }
-    x = Clamp(spec_, x);
-    if (rotates) {
-      rotation_->Fill<Element>(
-          static_cast<int64_t>(x),
-          {.count = 1, .stride = 0, .cos = values.cos.data(), .sin = values.sin.data()});
-    } else if (spec_.arithmetic() == v1::ARITHMETIC_FLOAT32) {
-      FillFloat32(x, &values);
+  }
+}
+
+// The kernel is fast on runs of consecutive positions, in either direction.
+template <typename Element>
+void SinusoidalPlan::FillRotated(const v1::Selection& selection, int64_t first, int64_t rows,
+                                 Element* out) const {
+  const auto x = [&](int64_t i) {
+    return static_cast<int64_t>(Clamp(spec_, PositionOf(spec_, selection, first + i)));
+  };
+  for (int64_t i = 0; i < rows;) {
+    const int64_t start = x(i);
+    const int64_t step = i + 1 < rows && x(i + 1) == start - 1 ? -1 : 1;
+    int64_t count = 1;
+    while (i + count < rows && x(i + count) == start + count * step) ++count;
+    FillRun(start, step, count, out + i * spec_.d_model());
+    i += count;
+  }
+}
+
+template <typename Element>
+void SinusoidalPlan::FillRun(int64_t x, int64_t step, int64_t count, Element* out) const {
+  const int64_t width = spec_.d_model();
+  const int64_t pairs = rotation_->pairs();
+  if (step > 0 && spec_.layout() == v1::SINUSOIDAL_LAYOUT_HALF_SIN_COS && 2 * pairs == width) {
+    return rotation_->Fill<Element>(
+        x, {.count = count, .stride = width, .cos = out + pairs, .sin = out});
+  }
+  if (step > 0 && spec_.layout() == v1::SINUSOIDAL_LAYOUT_HALF_COS_SIN && 2 * pairs == width) {
+    return rotation_->Fill<Element>(
+        x, {.count = count, .stride = width, .cos = out, .sin = out + pairs});
+  }
+  // Other rows by way of a block that stays in the first-level cache.
+  constexpr int64_t kBlockElements = 4096;
+  const int64_t block_rows = std::clamp<int64_t>(kBlockElements / (2 * pairs), 1, count);
+  std::vector<Element> block(static_cast<size_t>(block_rows * 2 * pairs));
+  for (int64_t done = 0; done < count; done += block_rows) {
+    const int64_t rows = std::min(block_rows, count - done);
+    const int64_t lowest = step > 0 ? x + done : x - done - (rows - 1);
+    rotation_->Fill<Element>(
+        lowest,
+        {.count = rows, .stride = 2 * pairs, .cos = block.data() + pairs, .sin = block.data()});
+    for (int64_t row = 0; row < rows; ++row) {
+      const Element* sin = block.data() + (step > 0 ? row : rows - 1 - row) * 2 * pairs;
+      Assemble(sin, sin + pairs, out + (done + row) * width);
+    }
+  }
+}
+
+template <typename Element>
+void SinusoidalPlan::FillOneByOne(const v1::Selection& selection, int64_t first, int64_t rows,
+                                  Element* out) const {
+  const auto pairs = static_cast<size_t>(SinusoidalPairs(spec_));
+  std::vector<Element> sin(pairs);
+  std::vector<Element> cos(pairs);
+  std::vector<ExactFrequency> frequencies;
+  for (const WideFloat& frequency : exact_) frequencies.emplace_back(frequency);
+  for (int64_t i = 0; i < rows; ++i) {
+    const double x = Clamp(spec_, PositionOf(spec_, selection, first + i));
+    if (spec_.arithmetic() == v1::ARITHMETIC_FLOAT32) {
+      FillFloat32(x, sin.data(), cos.data());
     } else {
-      FillExact(x, frequencies, &values);
+      FillExact(x, frequencies, sin.data(), cos.data());
     }
-    Assemble(values, row);
+    Assemble(sin.data(), cos.data(), out + i * spec_.d_model());
   }
 }
 
@@ -124,7 +175,7 @@ bool SinusoidalPlan::IsLinear(size_t k) const {
 }
 
 template <typename Element>
-void SinusoidalPlan::FillFloat32(double x, Pairs<Element>* pairs) const {
+void SinusoidalPlan::FillFloat32(double x, Element* sin, Element* cos) const {
   const v1::ComputeDType dtype = ComputeDTypeOf(spec_);
   const auto round = [dtype](float value) { return RoundToComputeDType(dtype, value); };
   const auto position_scale = static_cast<float>(PositionScaleOf(spec_));
@@ -137,19 +188,19 @@ void SinusoidalPlan::FillFloat32(double x, Pairs<Element>* pairs) const {
       angle = round(angle + round(static_cast<float>(spec_.phases(static_cast<int>(k)))));
     }
     const FloatSinCos value = IsLinear(k) ? FloatSinCos{angle, angle} : SinCosF(angle);
-    pairs->sin[k] = RoundTo<Element>(round(round(value.sin) * out_scale));
-    pairs->cos[k] = RoundTo<Element>(round(round(value.cos) * out_scale));
+    sin[k] = RoundTo<Element>(round(round(value.sin) * out_scale));
+    cos[k] = RoundTo<Element>(round(round(value.cos) * out_scale));
   }
 }
 
 template <typename Element>
 void SinusoidalPlan::FillExact(double x, const std::vector<ExactFrequency>& frequencies,
-                               Pairs<Element>* pairs) const {
+                               Element* sin, Element* cos) const {
   const WideFloat out_scale = WideFloat::From(OutScaleOf(spec_));
   const bool is_plain = spec_.phases_size() == 0 && OutScaleOf(spec_) == 1;
   for (size_t k = 0; k < frequencies.size(); ++k) {
     if (is_plain && !IsLinear(k)) {
-      frequencies[k].SinCos(x, &pairs->sin[k], &pairs->cos[k]);
+      frequencies[k].SinCos(x, &sin[k], &cos[k]);
       continue;
     }
     WideFloat angle = WideFloat::From(x) * exact_[k];
@@ -157,35 +208,35 @@ void SinusoidalPlan::FillExact(double x, const std::vector<ExactFrequency>& freq
       angle = angle + WideFloat::From(spec_.phases(static_cast<int>(k)));
     }
     const WideSinCos value = IsLinear(k) ? WideSinCos{angle, angle} : SinCos(angle);
-    pairs->sin[k] = RoundWideTo<Element>(out_scale * value.sin);
-    pairs->cos[k] = RoundWideTo<Element>(out_scale * value.cos);
+    sin[k] = RoundWideTo<Element>(out_scale * value.sin);
+    cos[k] = RoundWideTo<Element>(out_scale * value.cos);
   }
 }
 
 template <typename Element>
-void SinusoidalPlan::Assemble(const Pairs<Element>& pairs, Element* row) const {
+void SinusoidalPlan::Assemble(const Element* sin, const Element* cos, Element* row) const {
   const int64_t width = spec_.d_model();
-  const auto sines = static_cast<int64_t>(pairs.sin.size());
+  const int64_t sines = SinusoidalPairs(spec_);
   const int64_t cosines = width / 2;  // an odd width has one fewer, or a zero column
   switch (spec_.layout()) {
     case v1::SINUSOIDAL_LAYOUT_COS_ONLY:
-      std::copy(pairs.cos.begin(), pairs.cos.end(), row);
+      std::copy_n(cos, width, row);
       return;
     case v1::SINUSOIDAL_LAYOUT_SIN_ONLY:
-      std::copy(pairs.sin.begin(), pairs.sin.end(), row);
+      std::copy_n(sin, width, row);
       return;
     case v1::SINUSOIDAL_LAYOUT_HALF_SIN_COS:
-      std::copy_n(pairs.cos.begin(), cosines, std::copy(pairs.sin.begin(), pairs.sin.end(), row));
+      std::copy_n(cos, cosines, std::copy_n(sin, sines, row));
       break;
     case v1::SINUSOIDAL_LAYOUT_HALF_COS_SIN:
-      std::copy(pairs.sin.begin(), pairs.sin.end(), std::copy_n(pairs.cos.begin(), cosines, row));
+      std::copy_n(sin, sines, std::copy_n(cos, cosines, row));
       break;
     default:  // INTERLEAVED
-      for (size_t k = 0; k < static_cast<size_t>(cosines); ++k) {
-        row[2 * k] = pairs.sin[k];
-        row[2 * k + 1] = pairs.cos[k];
+      for (int64_t k = 0; k < cosines; ++k) {
+        row[2 * k] = sin[k];
+        row[2 * k + 1] = cos[k];
       }
-      if (width % 2 != 0) row[width - 1] = pairs.sin.back();
+      if (width % 2 != 0) row[width - 1] = sin[sines - 1];
   }
   if (sines + cosines < width) row[width - 1] = Element{};
 }

@@ -28,26 +28,29 @@ class SinusoidalPlan final : public Plan {
   void Describe(v1::DescribeTableResponse* response) const override;
 
  private:
-  // A value a frequency, of one row.
-  template <typename Element>
-  struct Pairs {
-    std::vector<Element> sin;
-    std::vector<Element> cos;
-  };
-
+  // Rows [first, first + rows) of the selection: as a rotation's, or one by one.
   template <typename Element>
   void FillRows(const v1::Selection& selection, int64_t begin, std::span<std::byte> out) const;
+  template <typename Element>
+  void FillRotated(const v1::Selection& selection, int64_t first, int64_t rows, Element* out) const;
+  template <typename Element>
+  void FillOneByOne(const v1::Selection& selection, int64_t first, int64_t rows,
+                    Element* out) const;
 
-  // Of the real or integer x that a row is about.
+  // `count` rows of x, x + step, x + 2 step ..., where step is 1 or -1.
   template <typename Element>
-  void FillFloat32(double x, Pairs<Element>* pairs) const;
+  void FillRun(int64_t x, int64_t step, int64_t count, Element* out) const;
+
+  // Sines and cosines [SinusoidalPairs] of the real or integer x that a row is about.
   template <typename Element>
-  void FillExact(double x, const std::vector<ExactFrequency>& frequencies,
-                 Pairs<Element>* pairs) const;
+  void FillFloat32(double x, Element* sin, Element* cos) const;
+  template <typename Element>
+  void FillExact(double x, const std::vector<ExactFrequency>& frequencies, Element* sin,
+                 Element* cos) const;
 
   // Puts a row together in the layout.
   template <typename Element>
-  void Assemble(const Pairs<Element>& pairs, Element* row) const;
+  void Assemble(const Element* sin, const Element* cos, Element* row) const;
 
   // Whether a value is a sinusoid, or x * frequency + phase itself.
   bool IsLinear(size_t k) const;

@@ -37,7 +37,7 @@ class Admission {
   // Ends every WaitUntilEmpty, now and later.
   void HurryUp();
 
-  // When somebody last left; min() when nobody has yet.
+  // When somebody last left; the clock's epoch when nobody has yet.
   std::chrono::steady_clock::time_point last_leave() const;
 
   uint64_t active_streams() const;
@@ -52,7 +52,7 @@ class Admission {
   size_t unaries_ = 0;
   bool closed_ = false;
   bool hurry_ = false;
-  std::chrono::steady_clock::time_point last_leave_ = std::chrono::steady_clock::time_point::min();
+  std::chrono::steady_clock::time_point last_leave_;
 };
 
 }  // namespace posenc::server

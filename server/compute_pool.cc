@@ -4,8 +4,7 @@
 
 namespace posenc::server {
 
-ComputePool::ComputePool(Options options)
-    : options_(std::move(options)), idle_(options_.threads) {
+ComputePool::ComputePool(Options options) : options_(std::move(options)), idle_(options_.threads) {
   for (size_t i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 

@@ -53,6 +53,7 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
     {
       const std::lock_guard<std::mutex> lock(health->mutex_);
       health->watchers_.erase(this);
+      health->ended_.notify_all();
     }
     delete this;
   }
@@ -112,12 +113,19 @@ void HealthService::SetServing(bool serving) {
   StepAll();
 }
 
-void HealthService::EndWatches() {
+bool HealthService::EndWatches(std::chrono::steady_clock::time_point deadline) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (ending_ || watchers_.empty()) {
+      ending_ = true;
+      return false;
+    }
     ending_ = true;
   }
   StepAll();
+  std::unique_lock<std::mutex> lock(mutex_);
+  ended_.wait_until(lock, deadline, [this] { return watchers_.empty(); });
+  return true;
 }
 
 grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,

@@ -3,6 +3,8 @@
 #ifndef POSENC_SERVER_HEALTH_H_
 #define POSENC_SERVER_HEALTH_H_
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <vector>
 
@@ -21,8 +23,10 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
   // Tells every Watch. NOT_SERVING until the first call.
   void SetServing(bool serving);
 
-  // Ends every Watch, and each that comes later after its first answer.
-  void EndWatches();
+  // Ends every Watch after what it has yet to be told, and each that comes later
+  // after its first answer. Waits for them until `deadline`; false when there
+  // were none.
+  bool EndWatches(std::chrono::steady_clock::time_point deadline);
 
   grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
                                   const grpc::health::v1::HealthCheckRequest* request,
@@ -43,6 +47,7 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
   // While mutex_ is free: watchers_ are alive, and each is either writing,
   // finished, or has nothing to tell.
   std::mutex mutex_;
+  std::condition_variable ended_;  // a Watch is no more
   bool serving_ = false;
   bool ending_ = false;
   absl::flat_hash_set<Watcher*> watchers_;

@@ -136,15 +136,10 @@ void Server::Drain(std::chrono::nanoseconds grace) {
   health_.SetServing(false);
   admission_.Close();
   const bool empty = admission_.WaitUntilEmpty(deadline);
-  health_.EndWatches();
-  grpc_server_->Shutdown(std::chrono::system_clock::now() +
-                         (empty ? TimeForGoodbyes(deadline) : Clock::duration::zero()));
-}
-
-std::chrono::nanoseconds Server::TimeForGoodbyes(Clock::time_point deadline) const {
-  const auto last = admission_.last_leave();
-  if (last == Clock::time_point::min()) return Clock::duration::zero();
-  return std::min(deadline, last + kGoodbye) - Clock::now();
+  const bool watched = health_.EndWatches(std::min(deadline, Clock::now() + kGoodbye));
+  const auto last_answer = watched ? Clock::now() : admission_.last_leave();
+  const auto end = empty ? std::min(deadline, last_answer + kGoodbye) : Clock::now();
+  grpc_server_->Shutdown(std::chrono::system_clock::now() + (end - Clock::now()));
 }
 
 void Server::HurryUp() { admission_.HurryUp(); }

@@ -66,8 +66,6 @@ class Server {
  private:
   Server(const ServerOptions& options, Listeners listeners);
   absl::Status Listen(const ServerOptions& options);
-  // How long readers may still take what was sent to them.
-  std::chrono::nanoseconds TimeForGoodbyes(std::chrono::steady_clock::time_point deadline) const;
 
   // In the order of their dependence: what is below goes first.
   Listeners listeners_;

@@ -190,7 +190,7 @@ TEST_F(FlowTest, ADeadlineEndsACallThatWaits) {
 TEST_F(FlowTest, ADeadlineEndsAStreamWhoseReaderStopped) {
   Stream stream(server_.stub(), TableOf(512 * kMiB),
                 std::chrono::system_clock::now() + std::chrono::milliseconds(300));
-  ASSERT_TRUE(stream.Next());
+  stream.Next();  // unless the machine is so slow that the time is up already
   WaitUntilNoStreamIsActive();
   EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
 }

@@ -46,6 +46,22 @@ const Family& FamilyOf(const v1::EncodingSpec& spec) {
       return TableResampleFamily();
     case v1::EncodingSpec::kGeometricCoordinates:
       return GeometricCoordinatesFamily();
+    case v1::EncodingSpec::kKerple:
+      return KerpleFamily();
+    case v1::EncodingSpec::kSandwich:
+      return SandwichFamily();
+    case v1::EncodingSpec::kFire:
+      return FireFamily();
+    case v1::EncodingSpec::kRetnetDecay:
+      return RetnetDecayFamily();
+    case v1::EncodingSpec::kXposScale:
+      return XposScaleFamily();
+    case v1::EncodingSpec::kTimeIntervals:
+      return TimeIntervalsFamily();
+    case v1::EncodingSpec::kHstuTimeBias:
+      return HstuTimeBiasFamily();
+    case v1::EncodingSpec::kHstuPositions:
+      return HstuPositionsFamily();
     case v1::EncodingSpec::kSinusoidalGrid:
       return SinusoidalGridFamily();
     case v1::EncodingSpec::kDetrSine:
@@ -83,6 +99,14 @@ std::span<const Family* const> AllFamilies() {
       &PatchPositionsFamily(),
       &TableResampleFamily(),
       &GeometricCoordinatesFamily(),
+      &KerpleFamily(),
+      &SandwichFamily(),
+      &FireFamily(),
+      &RetnetDecayFamily(),
+      &XposScaleFamily(),
+      &TimeIntervalsFamily(),
+      &HstuTimeBiasFamily(),
+      &HstuPositionsFamily(),
       &SinusoidalGridFamily(),
       &DetrSineFamily(),
       &DetrLearnedFamily(),

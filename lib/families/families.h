@@ -25,6 +25,14 @@ const Family& PositionIdsFamily();
 const Family& PatchPositionsFamily();
 const Family& TableResampleFamily();
 const Family& GeometricCoordinatesFamily();
+const Family& KerpleFamily();
+const Family& SandwichFamily();
+const Family& FireFamily();
+const Family& RetnetDecayFamily();
+const Family& XposScaleFamily();
+const Family& TimeIntervalsFamily();
+const Family& HstuTimeBiasFamily();
+const Family& HstuPositionsFamily();
 
 }  // namespace posenc
 

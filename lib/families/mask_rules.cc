@@ -70,6 +70,7 @@ absl::Status CanonicalizeRule(const std::string& path, int depth, int* rules_lef
   switch (rule->rule_case()) {
     case v1::MaskRule::kCausal:
     case v1::MaskRule::kPadding:
+    case v1::MaskRule::kQueryPadding:
     case v1::MaskRule::kSameSequence:
     case v1::MaskRule::kSameBlock:
       return absl::OkStatus();
@@ -156,7 +157,9 @@ void FillNested(const v1::MaskRules& rules, bool all, const v1::TokenGrid& token
 }
 
 void AddInputs(const v1::MaskRule& rule, MaskInputs* inputs) {
-  inputs->padding_mask |= rule.has_padding();
+  inputs->padding_mask |= rule.has_padding() || rule.has_query_padding();
+  inputs->queries_are_tokens |=
+      rule.has_query_padding() || rule.has_same_sequence() || rule.has_same_block();
   inputs->sequence_ids |= rule.has_same_sequence();
   inputs->block_ids |= rule.has_same_block();
   for (const v1::MaskRule& nested : rule.all_of().rules()) AddInputs(nested, inputs);
@@ -198,6 +201,10 @@ void FillAllowed(const v1::MaskRule& rule, const v1::TokenGrid& tokens, int64_t 
       for (size_t i = 0; i < allowed.size(); ++i) {
         allowed[i] = tokens.padding_mask(static_cast<int>(first_key) + static_cast<int>(i)) != 0;
       }
+      return;
+    case v1::MaskRule::kQueryPadding:
+      std::fill(allowed.begin(), allowed.end(),
+                uint8_t{tokens.padding_mask(static_cast<int>(query)) != 0});
       return;
     case v1::MaskRule::kSameSequence:
       return FillSame(tokens.sequence_ids(), INT64_MIN, query, first_key, allowed);

@@ -24,6 +24,7 @@ struct MaskInputs {
   bool padding_mask = false;
   bool sequence_ids = false;
   bool block_ids = false;
+  bool queries_are_tokens = false;  // the query's own entry is read too
 
   bool any() const { return padding_mask || sequence_ids || block_ids; }
 };

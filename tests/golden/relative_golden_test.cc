@@ -1,4 +1,6 @@
 // Every line of relative.jsonl whose form is covered, within its tolerance.
+#include "tests/golden/relative_golden.h"
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -14,37 +16,6 @@ namespace {
 
 using golden::Get;
 using golden::Json;
-
-int64_t Int(const Json& params, const char* name) { return Get(params, name).GetInt64(); }
-
-void Check(const Json& line, const v1::EncodingSpec& spec, const v1::Selection& selection,
-           const std::string& format = "") {
-  const absl::StatusOr<FilledTable> table = FillTable(spec, selection, Format(format));
-  ASSERT_TRUE(table.ok()) << table.status();
-  const FilledTensor& filled = table->tensors.front();
-  golden::ExpectValues(line, filled.tensor.dtype, filled.bytes);
-}
-
-void Check(const Json& line, const std::string& spec, const v1::Selection& selection,
-           const std::string& format = "") {
-  Check(line, Spec(spec), selection, format);
-}
-
-// A table of the line's params, as a request carries it.
-v1::FloatTable TableOf(const Json& params, const char* shape, const char* hex) {
-  v1::FloatTable table;
-  for (const Json& length : Get(params, shape).GetArray()) table.add_shape(length.GetInt64());
-  for (const uint64_t bits : golden::BitsOfHexList(Get(params, hex))) {
-    const auto word = static_cast<uint32_t>(bits);
-    table.mutable_f32()->append(reinterpret_cast<const char*>(&word), sizeof(word));
-  }
-  return table;
-}
-
-v1::Selection GridOf(const Json& params) {
-  return SelectGrid(Int(params, "query_length"), Int(params, "key_length"),
-                    golden::Has(params, "query_offset") ? Int(params, "query_offset") : 0);
-}
 
 // Distance indexes -------------------------------------------------------------
 
@@ -190,29 +161,69 @@ void CheckLongT5Local(const Json& line, const Json& params) {
   Check(line, spec, grid, "layout: LAYOUT_BIAS");
 }
 
-using CheckLine = void (*)(const Json& line, const Json& params);
+// The local mask: in block b, query i is token b * block + i, and the keys are those
+// of the blocks b - 1 to b + 1; what lies outside the sequence is padding.
+void CheckLongT5LocalMask(const Json& line, const Json& params) {
+  const int64_t block = Int(params, "block_length");
+  const auto& mask = Get(params, "attention_mask").GetArray();
+  const auto length = static_cast<int64_t>(mask.Size());
+  const v1::EncodingSpec spec =
+      Spec(absl::StrCat("mask { rule { all_of { rules { window { left: ", block - 1,
+                        " } } rules { padding {} } rules { query_padding {} } } } }"));
+  std::vector<uint64_t> bits;
+  for (int64_t first = -block; first + block < length; first += block) {
+    v1::Selection selection;
+    v1::TokenGrid* tokens = selection.mutable_token_grid();
+    *tokens->mutable_attention_grid() = SelectGrid(block, 3 * block, block).attention_grid();
+    for (int64_t token = first; token < first + 3 * block; ++token) {
+      const bool inside = token >= 0 && token < length;
+      tokens->add_padding_mask(inside ? mask[static_cast<rapidjson::SizeType>(token)].GetInt() : 0);
+    }
+    const auto table = FillTable(spec, selection, {});
+    ASSERT_TRUE(table.ok()) << table.status();
+    for (const uint8_t allowed : table->tensors.front().As<uint8_t>()) bits.push_back(allowed);
+  }
+  golden::ExpectBits(line, v1::DTYPE_I32, bits);
+}
+
+void CheckT5Bias(const Json& line, const Json& params) {
+  ASSERT_STREQ(Get(params, "table_layout").GetString(), "[num_buckets, heads]");
+  v1::EncodingSpec spec;
+  v1::T5BiasSpec* t5 = spec.mutable_t5();
+  t5->set_num_buckets(Int(params, "num_buckets"));
+  t5->set_max_distance(Int(params, "max_distance"));
+  t5->set_bidirectional(Get(params, "bidirectional").GetBool());
+  *t5->mutable_bias_table() = TableOf(params, "table_shape", "table_hex");
+  Check(line, spec, GridOf(params), "layout: LAYOUT_BIAS");
+}
 
 const std::map<std::string, CheckLine>& Checks() {
-  static const std::map<std::string, CheckLine> checks = {
-      {"shaw_relative", CheckShaw},
-      {"bert_relative_key", CheckBertRelativeKey},
-      {"clipped_relative_asymmetric", CheckClippedAsymmetric},
-      {"deberta_log_bucket", CheckDebertaBuckets},
-      {"deberta_attention_index", CheckDebertaIndex},
-      {"deberta_relative_position", CheckDebertaMatrix},
-      {"deberta_v1_attention_index", CheckDebertaV1},
-      {"hstu_position_index", CheckHstuPositionIndex},
-      {"swin_relative_position_index", CheckWindowIndex},
-      {"beit_relative_position_index", CheckWindowIndex},
-      {"swin_relative_bias", CheckWindowBias},
-      {"swinv2_log_coordinates", CheckSwinV2Coordinates},
-      {"longt5_global_block_ids", CheckLongT5Global},
-      {"longt5_global_segment_ids", CheckLongT5Global},
-      {"longt5_side_relative", CheckLongT5Global},
-      {"longt5_side_bucket", CheckLongT5Global},
-      {"longt5_local_relative", CheckLongT5Local},
-      {"longt5_local_bias", CheckLongT5Local},
-  };
+  static const std::map<std::string, CheckLine> checks = [] {
+    std::map<std::string, CheckLine> all = IntervalChecks();
+    all.insert({
+        {"shaw_relative", CheckShaw},
+        {"bert_relative_key", CheckBertRelativeKey},
+        {"clipped_relative_asymmetric", CheckClippedAsymmetric},
+        {"deberta_log_bucket", CheckDebertaBuckets},
+        {"deberta_attention_index", CheckDebertaIndex},
+        {"deberta_relative_position", CheckDebertaMatrix},
+        {"deberta_v1_attention_index", CheckDebertaV1},
+        {"hstu_position_index", CheckHstuPositionIndex},
+        {"swin_relative_position_index", CheckWindowIndex},
+        {"beit_relative_position_index", CheckWindowIndex},
+        {"swin_relative_bias", CheckWindowBias},
+        {"swinv2_log_coordinates", CheckSwinV2Coordinates},
+        {"longt5_global_block_ids", CheckLongT5Global},
+        {"longt5_global_segment_ids", CheckLongT5Global},
+        {"longt5_side_relative", CheckLongT5Global},
+        {"longt5_side_bucket", CheckLongT5Global},
+        {"longt5_local_relative", CheckLongT5Local},
+        {"longt5_local_bias", CheckLongT5Local},
+        {"longt5_local_mask", CheckLongT5LocalMask},
+        {"t5_bias", CheckT5Bias},
+    });
+    return all;
+  }();
   return checks;
 }
 

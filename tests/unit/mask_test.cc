@@ -60,6 +60,8 @@ bool SlowAllowed(const v1::MaskRule& rule, const v1::TokenGrid& tokens, int64_t 
       return k < rule.sink().length();
     case v1::MaskRule::kPadding:
       return tokens.padding_mask(static_cast<int>(k)) == 1;
+    case v1::MaskRule::kQueryPadding:
+      return tokens.padding_mask(static_cast<int>(q)) == 1;
     case v1::MaskRule::kSameSequence:
       return same(tokens.sequence_ids());
     case v1::MaskRule::kSameBlock:
@@ -92,6 +94,7 @@ const char* const kRules[] = {
     "prefix { length: 0 }",
     "sink { length: 2 }",
     "padding {}",
+    "query_padding {}",
     "same_sequence {}",
     "same_block {}",
     "all_of { rules { causal {} } rules { padding {} } rules { same_sequence {} } }",

@@ -48,9 +48,24 @@ void AddSelection(CLI::App* app, Arguments* arguments) {
   CLI::Option* ids = app->add_option("--position-ids", arguments->position_ids, "one row each")
                          ->type_name("0,5,9")
                          ->excludes(positions);
+  CLI::Option* grid =
+      app->add_option("--grid", arguments->grid, "patches of an image, or of a video's frames")
+          ->type_name("[T]xHxW")
+          ->excludes(positions)
+          ->excludes(ids);
+  CLI::Option* selection =
+      app->add_option("--selection", arguments->selection,
+                      "a Selection in proto JSON, for what the other flags do not say: "
+                      "masks, points, positions on several axes, prompts")
+          ->type_name("FILE-or-JSON")
+          ->excludes(positions)
+          ->excludes(ids)
+          ->excludes(grid);
   CLI::Option* query = app->add_option("--query-length", arguments->query_length, "rows of a bias")
                            ->excludes(positions)
-                           ->excludes(ids);
+                           ->excludes(ids)
+                           ->excludes(grid)
+                           ->excludes(selection);
   CLI::Option* key =
       app->add_option("--key-length", arguments->key_length, "columns of a bias")->needs(query);
   query->needs(key);

@@ -31,6 +31,8 @@ struct Arguments {
   // SELECTION
   std::optional<std::string> positions;
   std::optional<std::string> position_ids;
+  std::optional<std::string> grid;       // HxW or TxHxW patches
+  std::optional<std::string> selection;  // a file, or the JSON itself
   std::optional<int64_t> query_length;
   std::optional<int64_t> key_length;
   std::optional<int64_t> query_offset;

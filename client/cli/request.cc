@@ -1,6 +1,8 @@
 #include "client/cli/request.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -53,7 +55,28 @@ absl::Status SetPositionIds(const std::string& text, v1::PositionIds* ids) {
   return absl::OkStatus();
 }
 
+absl::Status SetGrid(const std::string& text, v1::PatchGrid* grid) {
+  std::vector<int64_t> sides;
+  bool numbers = true;
+  for (const absl::string_view part : absl::StrSplit(text, 'x')) {
+    numbers = absl::SimpleAtoi(part, &sides.emplace_back()) && numbers;
+  }
+  if (!numbers || sides.size() < 2 || sides.size() > 3) {
+    return UsageError(absl::StrCat("--grid: must be HxW or TxHxW, 64-bit integers, got ", text));
+  }
+  if (sides.size() == 3) grid->set_frames(sides.front());
+  grid->set_height(sides[sides.size() - 2]);
+  grid->set_width(sides.back());
+  return absl::OkStatus();
+}
+
 absl::Status SetSelection(const Arguments& arguments, v1::Selection* selection) {
+  if (arguments.grid) return SetGrid(*arguments.grid, selection->mutable_patch_grid());
+  if (arguments.selection) {
+    const absl::StatusOr<std::string> json = ReadSpec(*arguments.selection);
+    if (!json.ok()) return json.status();
+    return FromJson(*json, "selection", selection);
+  }
   if (arguments.positions) {
     return SetPositions(*arguments.positions, selection->mutable_position_range());
   }
@@ -99,10 +122,10 @@ absl::Status SetSource(const Arguments& arguments, Request* request) {
 template <typename Request>
 absl::StatusOr<Request> Fill(const Arguments& arguments) {
   Request request;
-  if (absl::Status status = SetSelection(arguments, request.mutable_selection()); !status.ok()) {
+  if (absl::Status status = SetFormat(arguments, request.mutable_format()); !status.ok()) {
     return status;
   }
-  if (absl::Status status = SetFormat(arguments, request.mutable_format()); !status.ok()) {
+  if (absl::Status status = SetSelection(arguments, request.mutable_selection()); !status.ok()) {
     return status;
   }
   if (absl::Status status = SetSource(arguments, &request); !status.ok()) return status;

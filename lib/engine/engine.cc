@@ -67,7 +67,8 @@ void FillFromModel(const Family& family, const v1::ResolvedEncoding& encoding,
     selection->mutable_position_range()->set_begin(0);
     selection->mutable_position_range()->set_end(encoding.max_position_embeddings());
   }
-  if (format->dtype() == v1::DTYPE_UNSPECIFIED) {
+  const bool holds_integers = format->layout() == v1::LAYOUT_POSITION_IDS;
+  if (format->dtype() == v1::DTYPE_UNSPECIFIED && !holds_integers) {
     if (encoding.dtype() == "bf16") format->set_dtype(v1::DTYPE_BF16);
     if (encoding.dtype() == "f16") format->set_dtype(v1::DTYPE_F16);
   }

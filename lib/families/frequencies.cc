@@ -53,15 +53,25 @@ float Frequencies::Angle(float coordinate, size_t k) const {
   return 0;
 }
 
+Frequencies::Coordinate::Coordinate(const WideFloat& coordinate)
+    : exact(coordinate),
+      rounded(coordinate.ToFloat()),
+      number(coordinate.ToDouble()),
+      is_number(WideFloat::From(number) == coordinate) {}
+
 void Frequencies::SinCos(const WideFloat& coordinate, v1::DType dtype, std::byte* sin,
                          std::byte* cos) const {
+  const Coordinate parts(coordinate);
   const auto step = static_cast<size_t>(ElementBytes(dtype));
-  for (size_t k = 0; k < size(); ++k) {
-    SinCosAt(k, coordinate, dtype, sin + k * step, cos + k * step);
-  }
+  for (size_t k = 0; k < size(); ++k) SinCosAt(k, parts, dtype, sin + k * step, cos + k * step);
 }
 
 void Frequencies::SinCosAt(size_t k, const WideFloat& coordinate, v1::DType dtype, std::byte* sin,
+                           std::byte* cos) const {
+  SinCosAt(k, Coordinate(coordinate), dtype, sin, cos);
+}
+
+void Frequencies::SinCosAt(size_t k, const Coordinate& coordinate, v1::DType dtype, std::byte* sin,
                            std::byte* cos) const {
   switch (dtype) {
     case v1::DTYPE_F64:
@@ -76,19 +86,19 @@ void Frequencies::SinCosAt(size_t k, const WideFloat& coordinate, v1::DType dtyp
 }
 
 template <typename Element>
-void Frequencies::SinCosAs(size_t k, const WideFloat& coordinate, std::byte* sin,
+void Frequencies::SinCosAs(size_t k, const Coordinate& coordinate, std::byte* sin,
                            std::byte* cos) const {
   Element sin_element;
   Element cos_element;
   if (exact_.empty()) {
-    const FloatSinCos value = SinCosF(Angle(coordinate.ToFloat(), k));
+    const FloatSinCos value = SinCosF(Angle(coordinate.rounded, k));
     sin_element = RoundTo<Element>(value.sin);
     cos_element = RoundTo<Element>(value.cos);
-  } else if (const double x = coordinate.ToDouble(); WideFloat::From(x) == coordinate) {
-    exact_[k].SinCos(x, &sin_element, &cos_element);
+  } else if (coordinate.is_number) {
+    exact_[k].SinCos(coordinate.number, &sin_element, &cos_element);
   } else {
     // A coordinate with more than 53 bits: the product is the frequency of 1.
-    ExactFrequency(coordinate * exact_[k].wide()).SinCos(1.0, &sin_element, &cos_element);
+    ExactFrequency(coordinate.exact * exact_[k].wide()).SinCos(1.0, &sin_element, &cos_element);
   }
   std::memcpy(sin, &sin_element, sizeof(Element));
   std::memcpy(cos, &cos_element, sizeof(Element));

@@ -57,9 +57,21 @@ class Frequencies {
                 std::byte* cos) const;
 
  private:
+  // A coordinate as the arithmetics want it, taken apart once for all frequencies.
+  struct Coordinate {
+    const WideFloat& exact;
+    float rounded;
+    double number;
+    bool is_number;  // exact is a float64: `number`
+
+    explicit Coordinate(const WideFloat& coordinate);
+  };
+
   float Angle(float coordinate, size_t k) const;
+  void SinCosAt(size_t k, const Coordinate& coordinate, v1::DType dtype, std::byte* sin,
+                std::byte* cos) const;
   template <typename Element>
-  void SinCosAs(size_t k, const WideFloat& coordinate, std::byte* sin, std::byte* cos) const;
+  void SinCosAs(size_t k, const Coordinate& coordinate, std::byte* sin, std::byte* cos) const;
 
   AngleRule rule_ = AngleRule::kProduct;
   std::vector<float> rounded_;  // one of the two is empty

@@ -70,6 +70,55 @@ constexpr Text kCases[] = {
      R"(spec { t5 { bidirectional: false } }
         selection { attention_grid { query_length: 1 key_length: 5000 query_offset: 4999 } }
         format { layout: LAYOUT_BUCKET_VECTOR })"},
+    {"sinusoidal_grid.mae",
+     R"(spec { sinusoidal_grid { d_model: 768 prefix_zero_rows: 1 } }
+        selection { patch_grid { height: 24 width: 31 } })"},
+    {"sinusoidal_grid.moco.bf16",
+     R"(spec { sinusoidal_grid { preset: SINUSOIDAL_GRID_PRESET_MOCO_V3 d_model: 256 } }
+        selection { patch_grid { height: 14 width: 9 } } format { dtype: DTYPE_BF16 })"},
+    {"sinusoidal_grid.cogvideox.f64",
+     R"(spec { sinusoidal_grid { preset: SINUSOIDAL_GRID_PRESET_COGVIDEOX d_model: 48
+          interpolation_scale: 1.875 } }
+        selection { patch_grid { frames: 2 height: 3 width: 5 } } format { dtype: DTYPE_F64 })"},
+    {"detr_sine.mask",
+     R"(spec { detr_sine { num_position_features: 128 } }
+        selection { token_mask { height: 2 width: 3 valid: "\001\001\000\001\000\000" } })"},
+    {"detr_sine.deformable.table",
+     R"(spec { detr_sine { preset: DETR_PRESET_DEFORMABLE_DETR num_position_features: 128 } }
+        selection { patch_grid { height: 25 width: 34 } } format { layout: LAYOUT_TABLE })"},
+    {"detr_learned",
+     R"(spec { detr_learned { num_position_features: 1 row_embeddings: [1, 2]
+          column_embeddings: [3, 4, 5] } }
+        selection { patch_grid { height: 2 width: 3 } })"},
+    {"anchor_sine",
+     R"(spec { anchor_sine { } }
+        selection { points { dimensions: 4 coordinates: [0.5, 0.25, 0.1, 0.9] } })"},
+    {"random_fourier",
+     R"(spec { random_fourier { gaussian_matrix: [0.5, -0.25, 1, 0.75] } }
+        selection { patch_grid { height: 64 width: 64 } })"},
+    {"perceiver_fourier",
+     R"(spec { perceiver_fourier { num_bands: 64 max_resolution: [224, 224] } }
+        selection { patch_grid { height: 20 width: 224 } })"},
+    {"mrope.prompt",
+     R"(spec { mrope { rope { head_dim: 128 rope_theta: 1e6 } mrope_section: [16, 24, 24] } }
+        selection { token_runs { runs { text: 15 } runs { image { height: 28 width: 42 } }
+                                 runs { text: 2000 } } })"},
+    {"mrope.position_ids",
+     R"(spec { mrope { rope { rotary_dim: 64 } mrope_section: [11, 11, 10] } }
+        selection { token_runs { runs { video { grid { frames: 3 height: 4 width: 6 }
+                                                frame_interval: 1.5 } } runs { text: 3 } } }
+        format { layout: LAYOUT_POSITION_IDS })"},
+    {"axial_rope.qwen2_5_vl.full",
+     R"(spec { axial_rope { preset: AXIAL_ROPE_PRESET_QWEN2_5_VL head_dim: 80 } }
+        selection { patch_grid { frames: 2 height: 36 width: 50 } }
+        format { layout: LAYOUT_COS_AND_SIN_FULL })"},
+    {"axial_rope.dinov3.f16",
+     R"(spec { axial_rope { preset: AXIAL_ROPE_PRESET_DINOV3 head_dim: 64 } }
+        selection { patch_grid { height: 14 width: 15 } } format { dtype: DTYPE_F16 })"},
+    {"axial_rope.wan.pairs",
+     R"(spec { axial_rope { preset: AXIAL_ROPE_PRESET_WAN head_dim: 128 } }
+        selection { patch_grid { frames: 5 height: 30 width: 52 } }
+        format { layout: LAYOUT_PAIRS })"},
 };
 
 }  // namespace

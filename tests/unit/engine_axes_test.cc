@@ -74,7 +74,7 @@ TEST(EngineAxesTest, TextAloneIsServedFromTheRope) {
 
 TEST(EngineAxesTest, PositionIdsOfAPrompt) {
   auto request = ModelRequest("Qwen3-VL-2B-Instruct.json", "text", kPrompt,
-                              "layout: LAYOUT_POSITION_IDS dtype: DTYPE_I32");
+                              "layout: LAYOUT_POSITION_IDS");  // a bf16 checkpoint
   const std::string bytes = BytesOf(request);
   ASSERT_EQ(bytes.size(), (3 * 11 + 1) * sizeof(int32_t));
   const auto* ids = reinterpret_cast<const int32_t*>(bytes.data());

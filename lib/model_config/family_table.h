@@ -71,6 +71,7 @@ struct RopeTraits {
   double theta_v4 = 0;   // the default of transformers 4, where it was another
   absl::string_view theta_keys = "rope_theta rotary_base";  // names for it, best first
   absl::string_view theta_ratio_key = "";                   // multiplies the default
+  absl::string_view position_scale_key = "";                // divides positions
   double partial = 1;  // partial_rotary_factor where the file has none
   absl::string_view partial_keys = "partial_rotary_factor";
   bool partial_in_v5 = false;             // 5.16 honours it with rope_type default
@@ -83,6 +84,7 @@ struct RopeTraits {
   LayerRule layers = LayerRule::kAll;
   // Another name of rope_scaling; "-" where the family reads no map at all.
   absl::string_view map_key = "";
+  absl::string_view enabled_key = "";  // a switch: RoPE only where it is true
   absl::string_view default_map = "";  // JSON: rope_parameters where the file has none
   absl::string_view mrope_scheme = "";
   std::array<int64_t, 3> mrope_section = {0, 0, 0};

@@ -152,13 +152,18 @@ absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrop
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> SetQwenDynamic(const ScalingInput& input, v1::RopeSpec* spec) {
+absl::StatusOr<std::string> SetOwnScaling(const ScalingInput& input, v1::RopeSpec* spec) {
   const Tower& tower = input.tower;
-  ASSIGN_OR_RETURN(const std::optional<bool> enabled, ReadBool(tower.keys["use_dynamic_ntk"]));
-  if (!enabled.value_or(false)) return false;
+  if (const absl::string_view key = tower.family.rope.position_scale_key; !key.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<double> scale, ReadPositiveNumber(tower.keys[key]));
+    if (scale.value_or(1) == 1) return "";
+    spec->mutable_linear()->set_factor(*scale);
+    return "linear";
+  }
+  ASSIGN_OR_RETURN(const std::optional<bool> dynamic_ntk, ReadBool(tower.keys["use_dynamic_ntk"]));
+  if (!dynamic_ntk.value_or(false)) return "";
   RETURN_IF_ERROR(CheckGrowingWidth(input));
-  const JsonValue length = tower.keys["seq_length"];
-  ASSIGN_OR_RETURN(const std::optional<int64_t> trained, ReadPositiveInt(length));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> trained, ReadPositiveInt(tower.keys["seq_length"]));
   if (!trained.has_value()) {
     return FieldError(tower.keys.FieldOf("seq_length"), "is required beside use_dynamic_ntk");
   }
@@ -168,7 +173,7 @@ absl::StatusOr<bool> SetQwenDynamic(const ScalingInput& input, v1::RopeSpec* spe
   if (tower.model.has_sequence_length()) {
     dynamic.set_sequence_length(tower.model.sequence_length());
   }
-  return true;
+  return "dynamic";
 }
 
 }  // namespace posenc

@@ -3,7 +3,10 @@
 #ifndef POSENC_LIB_MODEL_CONFIG_LENGTH_SCALING_H_
 #define POSENC_LIB_MODEL_CONFIG_LENGTH_SCALING_H_
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "lib/model_config/scaling_input.h"
 #include "posenc/v1/encoding.pb.h"
 
@@ -18,8 +21,10 @@ absl::Status SetNtk(const ScalingInput& input, v1::NtkScaling* ntk);
 // longrope: a list for short sequences, one for long ones.
 absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrope);
 
-// Qwen 1: the base grows past seq_length, where use_dynamic_ntk says so.
-absl::StatusOr<bool> SetQwenDynamic(const ScalingInput& input, v1::RopeSpec* spec);
+// Scalings by keys of the family's own, outside any map: the rope_type that they
+// mean, "" where the file has none. Qwen 1: use_dynamic_ntk, a base that grows past
+// seq_length. Phi-3-small: rope_position_scale.
+absl::StatusOr<std::string> SetOwnScaling(const ScalingInput& input, v1::RopeSpec* spec);
 
 }  // namespace posenc
 

@@ -59,9 +59,12 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
                               width.head_dim,
                               width.rotary_dim,
                               group.attention_factor};
-  ASSIGN_OR_RETURN(const bool qwen_dynamic, SetQwenDynamic(input, &rope));
-  if (qwen_dynamic) encoding.set_rope_type("dynamic");
-  if (!qwen_dynamic) RETURN_IF_ERROR(SetScaling(input, &rope));
+  ASSIGN_OR_RETURN(const std::string own_type, SetOwnScaling(input, &rope));
+  if (own_type.empty()) {
+    RETURN_IF_ERROR(SetScaling(input, &rope));
+  } else {
+    encoding.set_rope_type(own_type);
+  }
   encoding.set_variant(VariantOf(tower, rope));
   RETURN_IF_ERROR(SetMrope(input, &encoding));
   RETURN_IF_ERROR(SetQueryScale(input, &encoding));
@@ -76,6 +79,10 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
 absl::StatusOr<bool> Disabled(const Tower& tower) {
   ASSIGN_OR_RETURN(const std::optional<bool> mla_nope, ReadBool(tower.keys["mla_use_nope"]));
   if (mla_nope.value_or(false)) return true;
+  if (const absl::string_view key = tower.family.rope.enabled_key; !key.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<bool> enabled, ReadBool(tower.keys[key]));
+    return !enabled.value_or(false);
+  }
   if (tower.family.rope.layers != LayerRule::kGraniteHybrid) return false;
   const JsonValue type = tower.keys["position_embedding_type"];
   return !type.is_string() || type.string() != "rope";

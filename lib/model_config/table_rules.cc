@@ -207,6 +207,9 @@ absl::Status ResolveSinusoidal(const Tower& tower, v1::ResolveModelConfigRespons
     spec.set_frequency_rule(v1::FREQUENCY_RULE_T2T);
     spec.set_position_offset(padding.value_or(1) + 1);
     spec.set_padding_row(padding.value_or(1));
+  } else if (tower.family.table.cosine_first) {
+    spec.set_frequency_rule(v1::FREQUENCY_RULE_T2T);
+    spec.set_layout(v1::SINUSOIDAL_LAYOUT_HALF_COS_SIN);
   } else {
     spec.set_frequency_rule(v1::FREQUENCY_RULE_THETA);
   }

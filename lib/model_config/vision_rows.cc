@@ -36,7 +36,8 @@ constexpr std::array kFamilies = {
                                "qwen3_vl_moe_vision qwen3_omni_moe_vision_encoder qwen3_5 "
                                "qwen3_5_moe qwen3_5_vision qwen3_5_moe_vision glm4v "
                                "glm4v_vision glm4v_moe glm4v_moe_vision glm_ocr "
-                               "glm_ocr_vision paddleocr_vl paddleocr_vl_vision",
+                               "glm_ocr_vision paddleocr_vl paddleocr_vl_vision "
+                               "exaone4_5_vision video_llama_3_vision",
                 .kind = Kind::kAxialRope,
                 .tower = "vision"},
     ModelFamily{.model_types = "qwen2_5_vl qwen2_5_omni qwen2_5_omni_vision_encoder",

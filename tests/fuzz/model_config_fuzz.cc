@@ -1,15 +1,16 @@
-// libFuzzer target: any bytes as config.json, mutated as JSON half of the time.
-// Built with -DPOSENC_FUZZ=ON by clang; the corpus is tests/golden/configs.
+// Fuzz target: any bytes as config.json, mutated as JSON half of the time. With
+// libFuzzer (-DPOSENC_FUZZ=ON, clang) the corpus is tests/golden/configs; without
+// it the program reads the files that it is given, and a few mutants of each.
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "lib/families/family.h"
 #include "lib/model_config/resolve.h"
 #include "tests/support/config_mutator.h"
-
-extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   posenc::v1::ModelSource model;
@@ -22,6 +23,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
+#ifdef POSENC_LIBFUZZER
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   if (seed % 2 == 0) return LLVMFuzzerMutate(data, size, max_size);
@@ -31,3 +36,22 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
   std::memcpy(data, mutant.data(), kept);
   return kept;
 }
+
+#else
+
+int main(int argc, char** argv) {
+  constexpr uint64_t kMutants = 100;
+  for (int i = 1; i < argc; ++i) {
+    std::ifstream file(argv[i]);
+    std::stringstream text;
+    text << file.rdbuf();
+    for (uint64_t seed = 0; seed <= kMutants; ++seed) {
+      const std::string input =
+          seed == 0 ? text.str() : posenc::testing::MutateConfig(text.str(), seed);
+      LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+    }
+  }
+  return 0;
+}
+
+#endif

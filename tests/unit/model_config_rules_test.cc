@@ -193,6 +193,71 @@ TEST(ModelConfigRulesTest, AListShorterThanTheModelIsRefused) {
             "config_json/layer_types: must have an entry for each of the 3 layers, has 1");
 }
 
+// Keys that only some families have -------------------------------------------------
+
+TEST(ModelConfigRulesTest, SwitchesOfRope) {
+  const auto kind = [](absl::string_view model_type, absl::string_view more) {
+    const auto response = Resolve(ModelWith(model_type, more));
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response->encodings(0).kind();
+  };
+  EXPECT_EQ(kind("zamba2", R"("use_mem_rope": true)"), "rope");
+  EXPECT_EQ(kind("zamba2", ""), "none");
+  EXPECT_EQ(kind("granitemoehybrid", R"("position_embedding_type": "rope")"), "rope");
+  EXPECT_EQ(kind("granitemoehybrid", R"("position_embedding_type": "nope")"), "none");
+  EXPECT_EQ(kind("kimi_linear", R"("mla_use_nope": true)"), "none");
+  EXPECT_EQ(kind("falcon", R"("alibi": true)"), "alibi");
+  EXPECT_EQ(kind("bert", R"("position_embedding_type": "relative_key")"), "relative_key");
+  EXPECT_EQ(kind("mpt", R"("attn_config": {"alibi": false}, "max_seq_len": 2048)"), "learned");
+}
+
+TEST(ModelConfigRulesTest, ScalingsOutsideAnyMap) {
+  const auto spec = [](absl::string_view model_type, absl::string_view more) {
+    return testing::TheEncoding(ModelWith(model_type, more)).spec().rope();
+  };
+  EXPECT_EQ(spec("phi3small", R"("rope_position_scale": 4)").linear().factor(), 4);
+  EXPECT_FALSE(spec("phi3small", R"("rope_position_scale": 1.0)").has_linear());
+  EXPECT_EQ(spec("qwen", R"("use_dynamic_ntk": true, "seq_length": 2048)")
+                .dynamic()
+                .max_position_embeddings(),
+            2048);
+  EXPECT_EQ(spec("chatglm", R"("rope_ratio": 500)").rope_theta(), 5e6);
+  EXPECT_EQ(spec("ministral3", R"("head_dim": 128)").yarn().factor(), 16) << "the class's default";
+}
+
+TEST(ModelConfigRulesTest, QueriesThatAreScaledByTheirPosition) {
+  const auto scale = [](absl::string_view config) {
+    return testing::TheEncoding(config).query_scale();
+  };
+  const v1::QueryScale ministral = scale(ReadConfig("ERNIE-Image-pe-ministral3.json"));
+  EXPECT_EQ(ministral.rule(), "floor_log");
+  EXPECT_EQ(ministral.beta(), 0.1);
+  EXPECT_EQ(ministral.length(), 16384);
+  const auto llama4 = Resolve(ReadConfig("Llama-4-Scout-17B-16E-Instruct.json"));
+  EXPECT_EQ(llama4->encodings(0).query_scale().shift(), 1);
+  EXPECT_TRUE(llama4->encodings(0).query_scale().nope_layers_only());
+  const v1::QueryScale qwen = scale(ReadConfig("Qwen-7B-Chat.json"));
+  EXPECT_EQ(qwen.rule(), "logn");
+  EXPECT_EQ(qwen.length(), 8192);
+}
+
+TEST(ModelConfigRulesTest, AxesOfADiffusionTransformer) {
+  const auto axes = [](absl::string_view list) {
+    return absl::StrCat(R"({"_class_name": "FluxTransformer2DModel", "attention_head_dim": 64,)",
+                        R"("axes_dims_rope": )", list, "}");
+  };
+  const auto response = Resolve(axes("[8, 28, 28]"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->encodings(0).spec().axial_rope().axes(1).dim(), 28);
+  EXPECT_EQ(
+      Refusal(axes("[8, 28]")),
+      "config_json/axes_dims_rope: must be 3 even numbers that sum to the head's 64 channels, "
+      "are 2 that sum to 36");
+  EXPECT_EQ(Refusal(R"({"_class_name": "UNet2DConditionModel"})"),
+            "config_json/_class_name: is not a class that is known here: "
+            "\"UNet2DConditionModel\"");
+}
+
 // Compat ------------------------------------------------------------------------------------
 
 TEST(ModelConfigCompatTest, TypeBesideRopeType) {

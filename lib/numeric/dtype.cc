@@ -19,33 +19,9 @@ float RoundToOdd(double value) {
 
 }  // namespace
 
-uint16_t RoundToBf16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40);
-  const uint32_t lowest_kept = (bits >> 16) & 1;
-  return static_cast<uint16_t>((bits + 0x7fff + lowest_kept) >> 16);
-}
-
 uint16_t RoundToBf16(double value) { return RoundToBf16(RoundToOdd(value)); }
 
 uint16_t RoundToF16(double value) { return RoundToF16(RoundToOdd(value)); }
-
-float Bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
-
-uint16_t RoundToF16(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
-  const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
-  if (magnitude >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);  // >= 65520
-  if (magnitude < 0x38800000) {
-    // Subnormal in float16: adding 0.5 makes the float unit do the rounding at 2^-24.
-    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
-  }
-  const uint32_t lowest_kept = (magnitude >> 13) & 1;
-  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000 + 0xfff + lowest_kept) >> 13));
-}
 
 float F16ToFloat(uint16_t bits) {
   const uint32_t sign = uint32_t{bits & 0x8000u} << 16;

@@ -3,14 +3,33 @@
 #ifndef POSENC_LIB_NUMERIC_DTYPE_H_
 #define POSENC_LIB_NUMERIC_DTYPE_H_
 
+#include <bit>
 #include <cstdint>
 
 namespace posenc {
 
 // float32 to the nearest value of the 16-bit type, ties to even. NaN stays a
-// (quiet) NaN; float16 overflows to infinity from 65520 on.
-uint16_t RoundToBf16(float value);
-uint16_t RoundToF16(float value);
+// (quiet) NaN; float16 overflows to infinity from 65520 on. Without branches, so that
+// a loop over them becomes vector code.
+inline uint16_t RoundToBf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+  return static_cast<uint16_t>(is_nan ? (bits >> 16) | 0x40 : rounded);
+}
+
+inline uint16_t RoundToF16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t magnitude = bits & 0x7fffffff;
+  const uint32_t normal = (magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+  // Subnormal in float16: adding 0.5 makes the float unit do the rounding at 2^-24.
+  const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+  const uint32_t subnormal = std::bit_cast<uint32_t>(shifted) - 0x3f000000;
+  uint32_t rounded = magnitude < 0x38800000 ? subnormal : normal;
+  rounded = magnitude >= 0x477ff000 ? 0x7c00 : rounded;  // >= 65520
+  rounded = magnitude > 0x7f800000 ? 0x7e00 : rounded;
+  return static_cast<uint16_t>(((bits >> 16) & 0x8000) | rounded);
+}
 
 // float64 to the 16-bit type in one rounding: by way of float32 a tie of the
 // second rounding could be one that the first has made.
@@ -18,7 +37,7 @@ uint16_t RoundToBf16(double value);
 uint16_t RoundToF16(double value);
 
 // Exact.
-float Bf16ToFloat(uint16_t bits);
+inline float Bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t{bits} << 16); }
 float F16ToFloat(uint16_t bits);
 
 // The 16-bit element types, to overload on.

@@ -136,8 +136,11 @@ void AlibiPlan::FillKeyForm(const v1::AttentionGrid& grid, v1::DType dtype, int6
              [&](int64_t row, int64_t first, std::span<std::byte> part) {
                FillBias(row / grid.query_length(), dtype, part,
                         [&](int64_t index, std::span<float> block) {
-                          int64_t distance = first + index - zero_key;
-                          for (float& value : block) value = static_cast<float>(distance++);
+                          // Fits: a grid has at most 2^31 keys.
+                          const auto distance = static_cast<int32_t>(first + index - zero_key);
+                          for (size_t i = 0; i < block.size(); ++i) {
+                            block[i] = static_cast<float>(distance + static_cast<int32_t>(i));
+                          }
                         });
              });
 }

@@ -32,20 +32,21 @@ void StoreElement(float value, v1::DType dtype, std::byte* out);
 void StoreElement(const WideFloat& value, v1::DType dtype, std::byte* out);
 
 // Fills `out` a block at a time: make(index, block) writes the float32 values of
-// elements index, index + 1, ... A block stays in the first-level cache.
+// elements index, index + 1, ... A block stays in the first-level cache; that of an
+// f32 tensor is the tensor itself.
 template <typename MakeBlock>
 void StoreBlocks(v1::DType dtype, std::span<std::byte> out, const MakeBlock& make) {
-  constexpr int64_t kBlock = 1024;
-  const int64_t element_bytes = ElementBytes(dtype);
-  const int64_t count = static_cast<int64_t>(out.size()) / element_bytes;
-  std::array<float, kBlock> block;
-  for (int64_t index = 0; index < count; index += kBlock) {
-    const auto size = static_cast<size_t>(std::min(kBlock, count - index));
-    const std::span<float> values(block.data(), size);
-    make(index, values);
-    StoreFloats(values, dtype,
-                out.subspan(static_cast<size_t>(index * element_bytes),
-                            size * static_cast<size_t>(element_bytes)));
+  constexpr size_t kBlock = 1024;
+  const auto element_bytes = static_cast<size_t>(ElementBytes(dtype));
+  const size_t count = out.size() / element_bytes;
+  std::array<float, kBlock> buffer;
+  for (size_t index = 0; index < count; index += kBlock) {
+    const size_t size = std::min(kBlock, count - index);
+    const std::span<std::byte> part = out.subspan(index * element_bytes, size * element_bytes);
+    const std::span<float> block(
+        dtype == v1::DTYPE_F32 ? reinterpret_cast<float*>(part.data()) : buffer.data(), size);
+    make(static_cast<int64_t>(index), block);
+    if (dtype != v1::DTYPE_F32) StoreFloats(block, dtype, part);
   }
 }
 

@@ -269,6 +269,21 @@ TEST(SinusoidalOptionsTest, Float32ScalesAreRoundedInTheirOrder) {
 
 // Real positions -----------------------------------------------------------------------
 
+// Rows come from a kernel in runs, whichever way ids go; points one at a time.
+TEST(SinusoidalOptionsTest, RunsOfRowsAreTheRowsOneByOne) {
+  std::vector<int64_t> ids = {3, 2, 1, 5, 6, 7, 7, 9, 8, -1, 131070};
+  for (int64_t id = 400; id > 0; --id) ids.push_back(id);
+  for (int64_t id = 0; id < 400; ++id) ids.push_back(id * id % 7 == 0 ? id : 5 * id);
+  for (int64_t id = -300; id < 300; ++id) ids.push_back(id);
+  const std::vector<double> points(ids.begin(), ids.end());
+  for (const char* fields :
+       {"d_model: 64", "d_model: 33", "d_model: 64 preset: SINUSOIDAL_PRESET_WHISPER",
+        "d_model: 64 preset: SINUSOIDAL_PRESET_MUSICGEN clamp_min: -5 clamp_max: 90",
+        "d_model: 9 layout: SINUSOIDAL_LAYOUT_COS_ONLY", "d_model: 70 out_scale: 0.5"}) {
+    ASSERT_EQ(Rows(fields, SelectIds(ids)), Rows(fields, SelectPoints(points))) << fields;
+  }
+}
+
 TEST(SinusoidalOptionsTest, PointsThatAreIntegersAreThePositions) {
   for (const char* fields : {"d_model: 7", "d_model: 8 preset: SINUSOIDAL_PRESET_WHISPER"}) {
     EXPECT_EQ(Rows(fields, SelectPoints({0, 1, -5, 131071})),

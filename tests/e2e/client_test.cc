@@ -195,7 +195,7 @@ TEST_F(ClientEndToEndTest, InfoAndHealthAnswer) {
 }
 
 TEST(ClientEndToEnd, ATableLargerThanTheServerAllowsIsRefusedWithItsQuota) {
-  const ServerProcess server({"--listen", "127.0.0.1:0", "--max-table-bytes", "1000"});
+  ServerProcess server({"--listen", "127.0.0.1:0", "--max-table-bytes", "1000"});
   const Client client(MakeConnection(server.address()));
   const absl::Status status = client.GetTable(Requests()[0]).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;

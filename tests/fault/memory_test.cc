@@ -8,8 +8,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fault/server_process.h"
 #include "tests/service/test_server.h"
+#include "tests/support/process.h"
 
 namespace posenc::testing {
 namespace {

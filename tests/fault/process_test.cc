@@ -1,4 +1,6 @@
 // The server as a process: signals and exit codes, clashes, what it prints.
+#include "tests/support/process.h"
+
 #include <signal.h>
 
 #include <filesystem>
@@ -10,7 +12,6 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
 #include "rapidjson/document.h"
-#include "tests/fault/server_process.h"
 #include "tests/service/test_server.h"
 
 namespace posenc::testing {
@@ -146,8 +147,8 @@ TEST(ProcessTest, ASecondServerOnThePortExitsWith1AndNamesIt) {
   ASSERT_THAT(addresses, SizeIs(1));
   ServerProcess second({"--listen=" + addresses[0]});
   EXPECT_EQ(second.Wait(), 1);
-  EXPECT_THAT(second.Stderr(), HasSubstr(addresses[0] + ": Address already in use"));
-  EXPECT_THAT(second.Stdout(), IsEmpty());
+  EXPECT_THAT(second.Errors(), HasSubstr(addresses[0] + ": Address already in use"));
+  EXPECT_THAT(second.WaitForAddresses(), IsEmpty());
   EXPECT_TRUE(Serves(addresses[0]));
 }
 
@@ -158,10 +159,10 @@ TEST(ProcessTest, AfterAKillTheUnixPathIsFreeAgain) {
   ASSERT_THAT(first.WaitForAddresses(), SizeIs(1));
   ServerProcess second({listen});
   EXPECT_EQ(second.Wait(), 1);
-  EXPECT_THAT(second.Stderr(), HasSubstr(path + ".lock"));
+  EXPECT_THAT(second.Errors(), HasSubstr(path + ".lock"));
 
   first.Signal(SIGKILL);
-  EXPECT_EQ(first.Wait(), -1);
+  EXPECT_EQ(first.Wait(), 128 + SIGKILL);
   ASSERT_TRUE(std::filesystem::exists(path));  // stale
   ServerProcess third({listen});
   ASSERT_THAT(third.WaitForAddresses(), SizeIs(1));
@@ -174,7 +175,7 @@ TEST(ProcessTest, AfterAKillTheUnixPathIsFreeAgain) {
 TEST(ProcessTest, WrongUsageExitsWith2) {
   ServerProcess server({"--max-queue=many"});
   EXPECT_EQ(server.Wait(), 2);
-  EXPECT_THAT(server.Stderr(), HasSubstr("--max-queue"));
+  EXPECT_THAT(server.Errors(), HasSubstr("--max-queue"));
 }
 
 TEST(ProcessTest, TheEnvironmentConfiguresItAndFlagsWin) {
@@ -220,7 +221,7 @@ TEST(ProcessTest, JsonLogsAreOneObjectALine) {
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
 
-  std::istringstream lines(server.Stderr());
+  std::istringstream lines(server.Errors());
   bool found = false;
   for (std::string line; std::getline(lines, line);) {
     rapidjson::Document parsed;
@@ -233,7 +234,7 @@ TEST(ProcessTest, JsonLogsAreOneObjectALine) {
     EXPECT_STREQ(parsed["method"].GetString(), "GetTable");
     EXPECT_STREQ(parsed["code"].GetString(), "FAILED_PRECONDITION");
   }
-  EXPECT_TRUE(found) << server.Stderr();
+  EXPECT_TRUE(found) << server.Errors();
 }
 
 }  // namespace

@@ -69,11 +69,11 @@ Process::Process(const std::vector<std::string>& argv, const std::vector<std::st
   close(pipe_ends[1]);
   out_ = pipe_ends[0];
   EXPECT_EQ(error, 0) << "cannot start " << argv[0];
-  waited_ = error != 0;
+  ended_ = error != 0;
 }
 
 Process::~Process() {
-  if (!waited_) {
+  if (!ended_) {
     kill(pid_, SIGKILL);
     Wait();
   }
@@ -81,7 +81,7 @@ Process::~Process() {
 }
 
 void Process::Signal(int signal) {
-  if (!waited_) kill(pid_, signal);
+  if (!ended_) kill(pid_, signal);
 }
 
 bool Process::ReadLine(std::string* line) {
@@ -98,14 +98,31 @@ bool Process::ReadLine(std::string* line) {
   }
 }
 
+bool Process::running() { return !Reap(WNOHANG); }
+
 int Process::Wait() {
-  if (!waited_) {
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    waited_ = true;
+  Reap(0);
+  return exit_code_;
+}
+
+bool Process::Reap(int options) {
+  int status = 0;
+  if (!ended_ && waitpid(pid_, &status, options) == pid_) {
+    ended_ = true;
     exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  return exit_code_;
+  return ended_;
+}
+
+uint64_t Process::ResidentBytes() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string word; status >> word;) {
+    if (word != "VmRSS:") continue;
+    uint64_t kib = 0;
+    status >> kib;
+    return kib << 10;
+  }
+  return 0;
 }
 
 std::string Process::Errors() const {
@@ -126,13 +143,23 @@ std::vector<std::string> ServerCommand(const std::vector<std::string>& arguments
 
 ServerProcess::ServerProcess(const std::vector<std::string>& arguments,
                              const std::vector<std::string>& environment)
-    : process_(ServerCommand(arguments), environment) {
+    : Process(ServerCommand(arguments), environment) {}
+
+const std::vector<std::string>& ServerProcess::WaitForAddresses(size_t count) {
   constexpr char kListening[] = "listening on ";
   std::string line;
-  while (address_.empty() && process_.ReadLine(&line)) {
-    if (line.rfind(kListening, 0) == 0) address_ = line.substr(sizeof(kListening) - 1);
+  while (addresses_.size() < count && ReadLine(&line)) {
+    if (line.rfind(kListening, 0) == 0) addresses_.push_back(line.substr(sizeof(kListening) - 1));
   }
-  EXPECT_FALSE(address_.empty()) << process_.Errors();
+  return addresses_;
+}
+
+std::string ServerProcess::address() {
+  if (WaitForAddresses().empty()) {
+    ADD_FAILURE() << Errors();
+    return "";
+  }
+  return addresses_[0];
 }
 
 }  // namespace posenc::testing

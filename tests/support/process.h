@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,34 +31,43 @@ class Process {
   // The next line of stdout without its newline; false at its end.
   bool ReadLine(std::string* line);
 
+  bool running();
+
   // Waits for the end: the exit code, or 128 + the signal that ended it.
   int Wait();
+
+  // Resident memory now, in bytes.
+  uint64_t ResidentBytes() const;
 
   // What it has written to stderr so far.
   std::string Errors() const;
 
  private:
+  bool Reap(int options);  // true: it has ended
+
   pid_t pid_ = -1;
   int out_ = -1;
   std::string unread_;
   std::string errors_path_;
-  bool waited_ = false;
+  bool ended_ = false;
   int exit_code_ = 0;
 };
 
-// posenc-server on the addresses that `arguments` name, ready to serve.
-class ServerProcess {
+// posenc-server with `arguments`. Not thread-safe.
+class ServerProcess : public Process {
  public:
   explicit ServerProcess(const std::vector<std::string>& arguments,
                          const std::vector<std::string>& environment = {});
 
-  // The first bound address, as gRPC clients take it. Empty: it did not start.
-  const std::string& address() const { return address_; }
-  Process& process() { return process_; }
+  // The addresses it says it listens on, as gRPC clients take them, once it has
+  // said so many. Fewer: it has ended.
+  const std::vector<std::string>& WaitForAddresses(size_t count = 1);
+
+  // The first of them. Empty, and a failure of the test: it did not start.
+  std::string address();
 
  private:
-  Process process_;
-  std::string address_;
+  std::vector<std::string> addresses_;
 };
 
 }  // namespace posenc::testing

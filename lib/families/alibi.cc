@@ -1,7 +1,7 @@
 // ALiBi: a bias on attention scores that falls linearly with distance.
 //
 // bias(h, query, key) = slope(h) * distance, where relative_position = key - query
-// and the distance is that of the form (AlibiForm in encoding.proto):
+// and the distance is that of the form (AlibiForm in bias.proto):
 //
 //   RELATIVE_CAUSAL  min(relative_position, 0)     KEY_POSITION  key
 //   SYMMETRIC        -|relative_position|          LAST_ROW      key - (K - 1)

@@ -7,7 +7,7 @@
 //   T2T    k   n - 1 (times min_timescale, of base / min_timescale)
 //
 // EXACT takes the real number. FLOAT32 evaluates one of the expressions of
-// FrequencyExpression (encoding.proto) in the order of a framework's code:
+// FrequencyExpression (sinusoidal.proto) in the order of a framework's code:
 //
 //   EXP_PRODUCT     exp(f32(j) * f32(-ln(base) / m)): the annotated transformer, fairseq,
 //                   Whisper. ln and the division are double, as Python evaluates them

@@ -49,7 +49,8 @@ def facts(descriptor_set):
         for s in file.service:
             for r in s.method:
                 known[f"{file.package}.{s.name}.{r.name}"] = (
-                    f"{r.input_type} {r.output_type} {r.server_streaming}")
+                    f"{r.input_type} {r.output_type} "
+                    f"{r.client_streaming} {r.server_streaming}")
     return known
 
 

@@ -1,4 +1,4 @@
-// The Connection over a gRPC channel: the only client file that knows the wire.
+// The Connection over a gRPC channel: the only client file that knows its wire.
 
 #include <chrono>
 #include <memory>
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "client/hand_over.h"
 #include "client/status_from_grpc.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/grpcpp.h"
@@ -111,13 +112,21 @@ class GrpcTableStream final : public TableStream {
 
 class GrpcConnection final : public Connection {
  public:
-  explicit GrpcConnection(const std::shared_ptr<grpc::Channel>& channel)
+  // `hand_over` may be null.
+  GrpcConnection(const std::shared_ptr<grpc::Channel>& channel, std::unique_ptr<HandOver> hand_over)
       : stub_(v1::PositionalEncodingService::NewStub(channel)),
-        health_(grpc::health::v1::Health::NewStub(channel)) {}
+        health_(grpc::health::v1::Health::NewStub(channel)),
+        hand_over_(std::move(hand_over)) {}
 
   std::unique_ptr<TableStream> GetTable(const v1::GetTableRequest& request,
                                         const CallContext& context) override {
     return std::make_unique<GrpcTableStream>(stub_.get(), request, context);
+  }
+
+  absl::StatusOr<SharedTable> ShareTable(const v1::GetTableRequest& request,
+                                         const CallContext& context) override {
+    if (hand_over_ == nullptr) return Connection::ShareTable(request, context);
+    return hand_over_->Get(request, context);
   }
 
   absl::StatusOr<v1::DescribeTableResponse> DescribeTable(const v1::DescribeTableRequest& request,
@@ -164,7 +173,15 @@ class GrpcConnection final : public Connection {
 
   const std::unique_ptr<Stub> stub_;
   const std::unique_ptr<grpc::health::v1::Health::Stub> health_;
+  const std::unique_ptr<HandOver> hand_over_;
 };
+
+// Null unless the options ask for one and `target` is unix:PATH or unix:///PATH.
+std::unique_ptr<HandOver> MakeHandOver(absl::string_view target, const ClientOptions& options) {
+  if (!options.share_memory || !absl::ConsumePrefix(&target, "unix:")) return nullptr;
+  absl::ConsumePrefix(&target, "//");
+  return std::make_unique<HandOver>(std::string(target));
+}
 
 }  // namespace
 
@@ -179,13 +196,15 @@ std::shared_ptr<Connection> MakeConnection(const std::string& target,
   // our four attempts would all fall into that wait.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
-  return MakeConnection(grpc::CreateCustomChannel(
-      target, options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
-      arguments));
+  return std::make_shared<GrpcConnection>(
+      grpc::CreateCustomChannel(
+          target, options.credentials ? options.credentials : grpc::InsecureChannelCredentials(),
+          arguments),
+      MakeHandOver(target, options));
 }
 
 std::shared_ptr<Connection> MakeConnection(std::shared_ptr<grpc::Channel> channel) {
-  return std::make_shared<GrpcConnection>(channel);
+  return std::make_shared<GrpcConnection>(channel, nullptr);
 }
 
 }  // namespace posenc

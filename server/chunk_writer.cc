@@ -1,9 +1,9 @@
 #include "server/chunk_writer.h"
 
-#include "absl/strings/str_format.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/wire_format_lite.h"
+#include "xxhash.h"
 
 namespace posenc::server {
 namespace {
@@ -61,21 +61,16 @@ grpc::Slice Pin(const Slice& slice) {
 
 ChunkWriter::ChunkWriter(const v1::TableHeader& header, uint64_t offset)
     : header_(header.SerializeAsString()), offset_(offset), total_bytes_(header.total_bytes()) {
-  if (offset != 0) return;
-  content_hash_.reset(XXH3_createState());
-  XXH3_128bits_reset(content_hash_.get());
+  if (offset == 0) content_hash_.emplace();
 }
 
 grpc::ByteBuffer ChunkWriter::Frame(const Slice& slice) {
   const uint64_t offset = offset_;
   offset_ += slice.bytes.size();
   std::string content_hash;
-  if (content_hash_ != nullptr) {
-    XXH3_128bits_update(content_hash_.get(), slice.bytes.data(), slice.bytes.size());
-    if (done()) {
-      const XXH128_hash_t hash = XXH3_128bits_digest(content_hash_.get());
-      content_hash = absl::StrFormat("%016x%016x", hash.high64, hash.low64);
-    }
+  if (content_hash_.has_value()) {
+    content_hash_->Update(slice.bytes);
+    if (done()) content_hash = content_hash_->Hex();
   }
 
   std::string head;

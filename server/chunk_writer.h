@@ -11,13 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "grpcpp/support/byte_buffer.h"
 #include "lib/engine/table.h"
 #include "posenc/v1/table.pb.h"
-#include "xxhash.h"
+#include "server/content_hash.h"
 
 namespace posenc::server {
 
@@ -43,14 +43,10 @@ class ChunkWriter {
   bool done() const { return offset_ == total_bytes_; }
 
  private:
-  struct FreeHash {
-    void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
-  };
-
   std::string header_;  // serialized; empty once it was sent
   uint64_t offset_;
   const uint64_t total_bytes_;
-  std::unique_ptr<XXH3_state_t, FreeHash> content_hash_;  // null unless read from 0
+  std::optional<ContentHash> content_hash_;  // unless it is not read from 0
 };
 
 }  // namespace posenc::server

@@ -5,7 +5,6 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
 #include "lib/base/shorten.h"
-#include "posenc/v1/error_details.pb.h"
 #include "server/text.h"
 
 namespace posenc::server {
@@ -35,21 +34,25 @@ std::string PublicMessage(absl::string_view message) {
 
 }  // namespace
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  const grpc::StatusCode code = PublicCode(status.code());
-  const std::string message = PublicMessage(status.message());
+v1::RpcStatus ToRpcStatus(const absl::Status& status) {
   v1::RpcStatus wire;
-  wire.set_code(static_cast<int>(code));
-  wire.set_message(message);
+  if (status.ok()) return wire;
+  wire.set_code(static_cast<int>(PublicCode(status.code())));
+  wire.set_message(PublicMessage(status.message()));
   status.ForEachPayload([&](absl::string_view type_url, const absl::Cord& payload) {
     if (payload.size() > kMaxErrorDetailBytes) return;
     auto* detail = wire.add_details();
     detail->set_type_url(std::string(type_url));
     detail->set_value(std::string(payload));
   });
-  if (wire.details().empty()) return {code, message};
-  return {code, message, wire.SerializeAsString()};
+  return wire;
+}
+
+grpc::Status ToGrpcStatus(const absl::Status& status) {
+  const v1::RpcStatus wire = ToRpcStatus(status);
+  const auto code = static_cast<grpc::StatusCode>(wire.code());
+  if (wire.details().empty()) return {code, wire.message()};
+  return {code, wire.message(), wire.SerializeAsString()};
 }
 
 absl::Status BusyError(absl::string_view message, absl::Duration retry_delay) {

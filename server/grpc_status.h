@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "grpcpp/support/status.h"
+#include "posenc/v1/error_details.pb.h"
 
 namespace posenc::server {
 
@@ -29,6 +30,9 @@ inline constexpr size_t kMaxErrorDetailBytes = 3072;
 
 // With the payloads of `status` as details. A message that is not UTF-8 is escaped.
 grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// The same where there is no gRPC: code 0 when OK.
+v1::RpcStatus ToRpcStatus(const absl::Status& status);
 
 // UNAVAILABLE with a RetryInfo detail: the only error to retry.
 absl::Status BusyError(absl::string_view message, absl::Duration retry_delay);

@@ -18,6 +18,7 @@
 #include "grpc/grpc.h"
 #include "grpcpp/security/server_credentials.h"
 #include "lib/base/status.h"
+#include "server/file_descriptor.h"
 
 namespace posenc::server {
 namespace {
@@ -44,22 +45,6 @@ absl::StatusOr<ListenAddress> ParseUnix(absl::string_view path) {
   address.unix_path = std::string(path);
   return address;
 }
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 absl::Status Errno(absl::string_view what, int error) {
   return absl::UnavailableError(absl::StrCat("listen: ", what, ": ", std::strerror(error)));
@@ -172,6 +157,14 @@ absl::StatusOr<Listeners> Listeners::Prepare(const std::vector<std::string>& add
     }
   }
   return listeners;
+}
+
+std::vector<std::string> Listeners::UnixPaths() const {
+  std::vector<std::string> paths;
+  for (const Listener& listener : listeners_) {
+    if (!listener.address.unix_path.empty()) paths.push_back(listener.address.unix_path);
+  }
+  return paths;
 }
 
 void Listeners::AddTo(grpc::ServerBuilder* builder) {

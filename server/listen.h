@@ -55,6 +55,9 @@ class Listeners {
   // message than gRPC has. Errors name the address.
   static absl::StatusOr<Listeners> Prepare(const std::vector<std::string>& addresses);
 
+  // PATH of each unix:PATH.
+  std::vector<std::string> UnixPaths() const;
+
   void AddTo(grpc::ServerBuilder* builder);
 
   // After BuildAndStart: the bound addresses, in the order given, or an error if

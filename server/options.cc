@@ -122,6 +122,11 @@ void AddAll(CLI::App* app, Options* options, Raw* raw) {
              "End a stream whose reader takes nothing for so long; 0: never");
   AddSeconds(app, "--drain-grace", &raw->drain_grace,
              "How long running calls may go on after SIGTERM or SIGINT");
+  Twin(app->add_flag("--share-memory", options->server.share_memory,
+                     "Hand tables over as memory, at PATH.memfd of each unix:PATH, to processes "
+                     "of this user"));
+  AddBytes(app, "--share-memory-bytes", &options->server.share_memory_bytes, 1, kMaxBytes,
+           "Budget for memory to hand over");
   Twin(app->add_option("--reflection", options->server.reflection, "Answer gRPC server reflection"))
       ->capture_default_str();
   AddChoice(app, "--log-format", &raw->log_format, {"text", "json"}, "Lines on standard error");

@@ -89,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& optio
   ASSIGN_OR_RETURN(Listeners listeners, Listeners::Prepare(options.listen));
   std::unique_ptr<Server> server(new Server(options, std::move(listeners)));
   RETURN_IF_ERROR(server->Listen(options));
+  RETURN_IF_ERROR(server->ShareMemory(options));
   server->health_.SetServing(true);
   return server;
 }
@@ -98,14 +99,19 @@ Server::Server(const ServerOptions& options, Listeners listeners)
       engine_(options.engine),
       admission_(options.max_concurrent_streams),
       stalls_(options.stall_timeout),
+      shared_tables_(options.share_memory
+                         ? std::make_unique<SharedTables>(options.share_memory_bytes, &pool_)
+                         : nullptr),
+      parts_({.engine = &engine_,
+              .admission = &admission_,
+              .pool = &pool_,
+              .stalls = &stalls_,
+              .shared_tables = shared_tables_.get(),
+              .limits = LimitsOf(options)}),
       pool_({.threads = ComputeThreads(options),
              .max_queue = options.max_queue,
              .before_job = options.before_job}),
-      service_({.engine = &engine_,
-                .admission = &admission_,
-                .pool = &pool_,
-                .stalls = &stalls_,
-                .limits = LimitsOf(options)}) {}
+      service_(parts_) {}
 
 absl::Status Server::Listen(const ServerOptions& options) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();  // or the linker drops it
@@ -118,6 +124,14 @@ absl::Status Server::Listen(const ServerOptions& options) {
   grpc_server_ = builder.BuildAndStart();
   ASSIGN_OR_RETURN(addresses_, listeners_.Bound());
   if (grpc_server_ == nullptr) return absl::InternalError("gRPC could not start");
+  return absl::OkStatus();
+}
+
+absl::Status Server::ShareMemory(const ServerOptions& options) {
+  if (!options.share_memory) return absl::OkStatus();
+  const std::vector<std::string> paths = listeners_.UnixPaths();
+  if (paths.empty()) return FieldError("share_memory", "needs a unix:PATH to listen on");
+  ASSIGN_OR_RETURN(hand_over_, HandOver::Start(paths, options.stall_timeout, parts_));
   return absl::OkStatus();
 }
 
@@ -136,6 +150,7 @@ void Server::Drain(std::chrono::nanoseconds grace) {
   health_.SetServing(false);
   admission_.Close();
   const bool empty = admission_.WaitUntilEmpty(deadline);
+  hand_over_.reset();
   const bool watched = health_.EndWatches(std::min(deadline, Clock::now() + kGoodbye));
   const auto last_answer = watched ? Clock::now() : admission_.last_leave();
   const auto end = empty ? std::min(deadline, last_answer + kGoodbye) : Clock::now();

@@ -17,9 +17,11 @@
 #include "lib/engine/engine.h"
 #include "server/admission.h"
 #include "server/compute_pool.h"
+#include "server/hand_over.h"
 #include "server/health.h"
 #include "server/listen.h"
 #include "server/service.h"
+#include "server/shared_tables.h"
 #include "server/stall_watchdog.h"
 
 namespace posenc::server {
@@ -35,6 +37,10 @@ struct ServerOptions {
   uint64_t max_concurrent_streams = 128;
   uint64_t compute_threads = 0;                                       // 0: one a processor
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(30);  // 0: never
+  // Tables are handed over as memory to this user's processes, at PATH.memfd of each
+  // unix:PATH, and kept for it up to share_memory_bytes.
+  bool share_memory = false;
+  uint64_t share_memory_bytes = uint64_t{1} << 30;
   bool reflection = false;           // gRPC keeps it on for every later server of the process
   std::function<void()> before_job;  // see ComputePool::Options; for tests
 };
@@ -66,15 +72,19 @@ class Server {
  private:
   Server(const ServerOptions& options, Listeners listeners);
   absl::Status Listen(const ServerOptions& options);
+  absl::Status ShareMemory(const ServerOptions& options);
 
   // In the order of their dependence: what is below goes first.
   Listeners listeners_;
   Engine engine_;
   Admission admission_;
   StallWatchdog stalls_;
+  const std::unique_ptr<SharedTables> shared_tables_;  // null: no memory is shared
+  const ServiceParts parts_;
   ComputePool pool_;
   Service service_;
   HealthService health_;
+  std::unique_ptr<HandOver> hand_over_;
   std::vector<std::string> addresses_;
   std::unique_ptr<grpc::Server> grpc_server_;
 };

@@ -61,6 +61,8 @@ v1::GetServerInfoResponse Service::ServerInfo() const {
   v1::GetServerInfoResponse info = parts_.engine->GetServerInfo();
   *info.mutable_limits() = parts_.limits;
   info.set_active_streams(parts_.admission->active_streams());
+  if (parts_.shared_tables != nullptr)
+    *info.mutable_shared_tables() = parts_.shared_tables->stats();
   return info;
 }
 

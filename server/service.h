@@ -13,6 +13,7 @@
 #include "posenc/v1/service.grpc.pb.h"
 #include "server/admission.h"
 #include "server/compute_pool.h"
+#include "server/shared_tables.h"
 #include "server/stall_watchdog.h"
 
 namespace posenc::server {
@@ -23,7 +24,8 @@ struct ServiceParts {
   Admission* admission;
   ComputePool* pool;
   StallWatchdog* stalls;
-  v1::Limits limits;  // as GetServerInfo reports them
+  SharedTables* shared_tables;  // null: no memory is shared
+  v1::Limits limits;            // as GetServerInfo reports them
 };
 
 // UNAVAILABLE: max_queue requests wait for a thread already.

@@ -131,6 +131,11 @@ Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
   commands.table->add_option("--show-rows", arguments->show_rows, "print the first N rows")
       ->check(CLI::Range(0, 100))
       ->type_name("N");
+  commands.table
+      ->add_flag("--share-memory", arguments->share_memory,
+                 "take it as memory from a unix:PATH server that has this flag too, and print how "
+                 "it came")
+      ->envname("POSENC_SHARE_MEMORY");
 
   CLI::Option* model =
       commands.resolve

@@ -52,6 +52,7 @@ struct Arguments {
   // table
   std::string output;
   int show_rows = 0;
+  bool share_memory = false;
 };
 
 // Reads argv and POSENC_SERVER (the flag beats it). When there is nothing to run,

@@ -60,6 +60,16 @@ absl::Status CopyTable(TableReader* reader, FirstRows* rows, TableWriter* writer
   }
 }
 
+// How the table came, for who asked for shared memory.
+std::string TransportText(const Arguments& arguments, const TableReader& reader) {
+  if (!arguments.share_memory) return "";
+  const std::string transport =
+      reader.transport() == Transport::kSharedMemory
+          ? "shared memory"
+          : absl::StrCat("stream (", reader.why_streamed().message(), ")");
+  return absl::StrCat("  transport         ", transport, "\n");
+}
+
 absl::Status RunTable(const Arguments& arguments, const Client& client) {
   const absl::Time start = absl::Now();
   const absl::StatusOr<v1::GetTableRequest> request = TableRequest(arguments);
@@ -77,9 +87,9 @@ absl::Status RunTable(const Arguments& arguments, const Client& client) {
   if (absl::Status status = (*writer)->End(content_hash); !status.ok()) return status;
 
   PrintFindings(header.findings());
-  return Print(
-      arguments.output == "-" ? STDERR_FILENO : STDOUT_FILENO,
-      TableSummary(arguments.output, header, content_hash, absl::Now() - start) + rows.Text());
+  return Print(arguments.output == "-" ? STDERR_FILENO : STDOUT_FILENO,
+               TableSummary(arguments.output, header, content_hash, absl::Now() - start) +
+                   TransportText(arguments, *reader) + rows.Text());
 }
 
 absl::Status RunDescribe(const Arguments& arguments, const Client& client) {
@@ -114,7 +124,11 @@ absl::Status RunHealth(const Arguments& arguments, const Client& client) {
 }  // namespace
 
 Client MakeClient(const Arguments& arguments) {
-  if (!arguments.server.empty()) return Client(MakeConnection(arguments.server));
+  if (!arguments.server.empty()) {
+    ClientOptions options;
+    options.share_memory = arguments.share_memory;
+    return Client(MakeConnection(arguments.server, options), options);
+  }
   // One table is read once, front to back: pages kept would never be asked for.
   return Client(MakeEmbeddedConnection(EmbeddedOptions{.page_cache_bytes = 0}));
 }

@@ -1,6 +1,6 @@
 // The same bytes whichever way they are asked for: one suite, run against the
 // embedded engine with every kind of cache, an in-process server, and a real
-// server process over TCP and over a Unix socket.
+// server process over TCP, over a Unix socket and through shared memory.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -24,6 +24,7 @@ namespace posenc::testing {
 namespace {
 
 struct Bytes {
+  Transport transport;
   std::string table_id;
   std::string content_hash;
   std::vector<std::byte> bytes;
@@ -34,6 +35,7 @@ Bytes ReadTable(const Client& client, const v1::GetTableRequest& request) {
   EXPECT_TRUE(table.ok()) << table.status();
   if (!table.ok()) return {};
   Bytes result;
+  result.transport = table->transport();
   result.table_id = table->header().table_id();
   result.bytes.resize(table->header().total_bytes() - request.read_offset());
   const absl::Status status = table->ReadAll(result.bytes);
@@ -62,6 +64,7 @@ struct Way {
 struct WayTo {
   std::string name;
   std::function<Way()> make;
+  Transport transport = Transport::kStream;
 };
 
 // GoogleTest names parameters in its messages with this.
@@ -84,6 +87,14 @@ Way RealServer(const std::string& listen) {
   return {process, MakeConnection(process->address())};
 }
 
+Way SharedMemory() {
+  auto process = std::make_shared<ServerProcess>(std::vector<std::string>{
+      "--listen", "unix:" + TemporaryPath("posenc.sock"), "--share-memory"});
+  ClientOptions options;
+  options.share_memory = true;
+  return {process, MakeConnection(process->address(), options)};
+}
+
 const WayTo kWays[] = {
     {"embedded", [] { return Embedded(size_t{256} << 20); }},
     {"embedded_without_cache", [] { return Embedded(0); }},
@@ -92,6 +103,7 @@ const WayTo kWays[] = {
     {"in_process_server_small_pages", [] { return InProcess(size_t{64} << 10); }},
     {"server_over_tcp", [] { return RealServer("127.0.0.1:0"); }},
     {"server_over_unix_socket", [] { return RealServer("unix:" + TemporaryPath("posenc.sock")); }},
+    {"shared_memory", [] { return SharedMemory(); }, Transport::kSharedMemory},
 };
 
 class ConformanceTest : public ::testing::TestWithParam<WayTo> {
@@ -107,6 +119,7 @@ TEST_P(ConformanceTest, GivesTheSameBytesTwice) {
     SCOPED_TRACE(c.name);
     for (int round = 0; round < 2; ++round) {
       const Bytes got = ReadTable(client_, c.request);
+      EXPECT_EQ(got.transport, GetParam().transport);
       EXPECT_EQ(got.table_id, Expected(c).table_id);
       EXPECT_EQ(got.content_hash, Expected(c).content_hash);
       EXPECT_TRUE(got.bytes == Expected(c).bytes);

@@ -58,6 +58,14 @@ class TableStream {
   virtual absl::StatusOr<std::optional<TableChunk>> Read() = 0;
 };
 
+// A table in memory that the server made and sealed: nobody can change it.
+struct SharedTable {
+  v1::TableHeader header;
+  std::string content_hash;           // as the server says
+  std::span<const std::byte> bytes;   // [header.total_bytes]
+  std::shared_ptr<const void> owner;  // keeps them mapped
+};
+
 // Thread-safe.
 class Connection {
  public:
@@ -66,6 +74,13 @@ class Connection {
   // Never null; errors come from its first Read.
   virtual std::unique_ptr<TableStream> GetTable(const v1::GetTableRequest& request,
                                                 const CallContext& context) = 0;
+  // The whole table, whatever read_offset says, as shared memory, where both sides
+  // allow it. INVALID_ARGUMENT, OUT_OF_RANGE and FAILED_PRECONDITION are about the
+  // request; any other error says why GetTable is the way to it.
+  virtual absl::StatusOr<SharedTable> ShareTable(const v1::GetTableRequest& /*request*/,
+                                                 const CallContext& /*context*/) {
+    return absl::UnimplementedError("this connection does not share memory");
+  }
   virtual absl::StatusOr<v1::DescribeTableResponse> DescribeTable(
       const v1::DescribeTableRequest& request, const CallContext& context) = 0;
   virtual absl::StatusOr<v1::ResolveModelConfigResponse> ResolveModelConfig(
@@ -78,7 +93,7 @@ class Connection {
 
 // A gRPC channel to `target`, as gRPC names them: "127.0.0.1:50051",
 // "unix:/run/posenc.sock", "dns:///posenc:50051". Connects when first used;
-// never null. Of the options only the credentials are used.
+// never null. Of the options only credentials and share_memory are used.
 std::shared_ptr<Connection> MakeConnection(const std::string& target,
                                            const ClientOptions& options = {});
 

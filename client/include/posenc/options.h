@@ -36,6 +36,9 @@ struct Clock {
 struct ClientOptions {
   // Of the channel; null: insecure, for loopback and private networks.
   std::shared_ptr<grpc::ChannelCredentials> credentials;
+  // Of a connection to unix:PATH: take tables as memory from a server of this user
+  // that was started with --share-memory. Where that fails they are streamed.
+  bool share_memory = false;
   // Of a whole call but GetTable, all attempts and waits together.
   absl::Duration call_timeout = absl::Seconds(30);
   // Of GetTable: the longest wait for the next message, or for an attempt after

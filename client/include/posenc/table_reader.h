@@ -10,6 +10,10 @@
 // not keep to the protocol, FAILED_PRECONDITION when a resumed read would get
 // another table: never a silent restart. After an error the reader is spent:
 // it repeats the error, and what was copied by the failed call is void.
+//
+// With ClientOptions::share_memory a table may come as memory that the server has
+// sealed, checked for that and for its size: reads copy from it, and nothing is
+// left to verify or to fail.
 #ifndef POSENC_TABLE_READER_H_
 #define POSENC_TABLE_READER_H_
 
@@ -30,6 +34,15 @@ namespace posenc {
 
 class ResumingStream;
 
+enum class Transport { kStream, kSharedMemory };
+
+// A tensor where it lies, little-endian, row-major. It may be kept and passed on:
+// the bytes stay mapped as long as a copy of `owner` lives.
+struct TensorView {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+
 // Not thread-safe: one reader. Movable; a moved-from reader may only be destroyed
 // or assigned to.
 class TableReader {
@@ -46,6 +59,13 @@ class TableReader {
   // Its tensors are contiguous, their sizes follow from shape and dtype, and
   // their sum is total_bytes: that has been checked.
   const v1::TableHeader& header() const;
+
+  // How the bytes come.
+  Transport transport() const;
+
+  // Why they are streamed: UNIMPLEMENTED when share_memory is off or the target is
+  // not unix:PATH, else what went wrong. OK when they are not streamed.
+  const absl::Status& why_streamed() const { return why_streamed_; }
 
   // Of the next byte.
   uint64_t offset() const { return offset_; }
@@ -64,16 +84,28 @@ class TableReader {
   // NOT_FOUND for a name that the header does not have.
   absl::Status ReadTensor(absl::string_view name, std::span<std::byte> out);
 
+  // One tensor where it lies in shared memory: no copy. NOT_FOUND as above,
+  // FAILED_PRECONDITION when the table is streamed.
+  absl::StatusOr<TensorView> ViewTensor(absl::string_view name) const;
+
   // XXH3-128 of the table, 32 lower-case hex digits, once all of it was read from
   // its first byte to its last in order (resumes do not matter); empty before,
-  // and when only parts were read.
+  // and when only parts were read. Of shared memory always, as the server says it.
   std::string content_hash() const;
 
  private:
-  TableReader(std::unique_ptr<ResumingStream> stream, uint64_t offset);
+  TableReader(std::unique_ptr<ResumingStream> stream, absl::Status why_streamed, uint64_t offset);
+  TableReader(SharedTable shared, uint64_t offset);
+
+  absl::StatusOr<std::span<const std::byte>> Next();
+  absl::StatusOr<const v1::TensorInfo*> FindTensor(absl::string_view name) const;
   void GoTo(uint64_t offset);
 
+  // Exactly one is set.
   std::unique_ptr<ResumingStream> stream_;
+  std::unique_ptr<const SharedTable> shared_;
+
+  absl::Status why_streamed_;
   std::span<const std::byte> pending_;  // verified, not yet copied out
   uint64_t offset_;
 };

@@ -27,11 +27,12 @@ absl::Status Errno(const std::string& path) {
   return absl::UnavailableError(absl::StrCat("share_memory: ", path, ": ", std::strerror(errno)));
 }
 
-bool IsOurUser(int socket) {
-  ucred peer = {};
+// Who connected, as the kernel saw it; nobody's ids when it does not say.
+ucred PeerOf(int socket) {
+  ucred peer = {.pid = 0, .uid = uid_t(-1), .gid = gid_t(-1)};
   socklen_t size = sizeof(peer);
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) &&
-         peer.uid == geteuid();
+  getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+  return peer;
 }
 
 }  // namespace
@@ -129,11 +130,14 @@ void HandOver::Accept(int listener) {
 }
 
 void HandOver::Welcome(FileDescriptor socket) {
-  if (!IsOurUser(socket.get())) {
-    return Log(LogLevel::kWarning, "no memory is shared with another user", {});
+  const ucred peer = PeerOf(socket.get());
+  if (peer.uid != geteuid()) {
+    return Log(LogLevel::kWarning, "no memory is shared with another user",
+               {{"uid", int64_t{peer.uid}}, {"pid", int64_t{peer.pid}}});
   }
   if (peers_.size() >= kMaxPeers) {
-    return Log(LogLevel::kWarning, "too many readers of shared memory", {});
+    return Log(LogLevel::kWarning, "too many readers of shared memory",
+               {{"pid", int64_t{peer.pid}}});
   }
   peers_.push_back(std::make_unique<HandOverPeer>(std::move(socket),
                                                   parts_.limits.max_request_bytes(), patience_,

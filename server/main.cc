@@ -42,9 +42,11 @@ void RaiseFileLimit() {
 }
 
 // In every thread to come: they are only taken by sigwait. A closed pipe is an
-// error of the write, not the end of the process.
+// error of the write, not the end of the process, and so is memory to share that
+// `ulimit -f` does not allow.
 sigset_t BlockSignals() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

@@ -12,10 +12,11 @@ int main(int argc, char** argv) {
   Rounds rounds;
   AddPeerCases(&rounds);  // forks: before anything starts threads
   AddWireCases(&rounds, region);
+  AddHandOverCases(&rounds);
   AddKernelCases(&rounds, region);
   rounds.RunAll(count);
   std::vector<Goal> goals = KernelGoals();
-  for (const auto& more : {PeerGoals(), WireGoals()}) {
+  for (const auto& more : {PeerGoals(), WireGoals(), HandOverGoals()}) {
     goals.insert(goals.end(), more.begin(), more.end());
   }
   rounds.Report(goals, json);

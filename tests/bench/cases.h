@@ -22,6 +22,10 @@ std::vector<Goal> PeerGoals();
 void AddWireCases(Rounds* rounds, const Region& region);
 std::vector<Goal> WireGoals();
 
+// handover.cc: a table in shared memory, against private memory.
+void AddHandOverCases(Rounds* rounds);
+std::vector<Goal> HandOverGoals();
+
 }  // namespace posenc::bench
 
 #endif  // POSENC_TESTS_BENCH_CASES_H_

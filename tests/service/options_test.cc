@@ -33,6 +33,7 @@ TEST(OptionsTest, DefaultsListenOnLoopback) {
   ASSERT_TRUE(parsed.options.has_value()) << parsed.text;
   EXPECT_THAT(parsed.options->server.listen, ElementsAre("127.0.0.1:50051"));
   EXPECT_TRUE(parsed.options->server.reflection);
+  EXPECT_FALSE(parsed.options->server.share_memory);
   EXPECT_EQ(parsed.options->drain_grace, std::chrono::seconds(30));
 }
 
@@ -47,7 +48,8 @@ TEST(OptionsTest, EveryFlagReachesItsOption) {
       {"--max-table-bytes=3GiB", "--max-request-bytes=64KiB", "--max-position-ids=5",
        "--max-queue=6", "--max-concurrent-streams=7", "--compute-threads=8", "--page-cache-bytes=0",
        "--plan-cache-bytes=9", "--chunk-bytes=128KiB", "--stall-timeout=1.5", "--drain-grace=0",
-       "--reflection=off", "--log-format=json", "--log-level=error"});
+       "--share-memory", "--share-memory-bytes=2GiB", "--reflection=off", "--log-format=json",
+       "--log-level=error"});
   ASSERT_TRUE(parsed.options.has_value()) << parsed.text;
   const ServerOptions& server = parsed.options->server;
   EXPECT_EQ(server.engine.max_table_bytes, uint64_t{3} << 30);
@@ -62,6 +64,8 @@ TEST(OptionsTest, EveryFlagReachesItsOption) {
   EXPECT_EQ(server.stall_timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(parsed.options->drain_grace, std::chrono::seconds(0));
   EXPECT_FALSE(server.reflection);
+  EXPECT_TRUE(server.share_memory);
+  EXPECT_EQ(server.share_memory_bytes, uint64_t{2} << 30);
   EXPECT_EQ(parsed.options->log_format, LogFormat::kJson);
   EXPECT_EQ(parsed.options->log_level, LogLevel::kError);
 }
@@ -75,6 +79,12 @@ TEST(OptionsTest, TheEnvironmentSetsWhatNoFlagSets) {
   EXPECT_THAT(parsed.options->server.listen, ElementsAre("127.0.0.1:7", "unix:/run/p.sock"));
   EXPECT_EQ(parsed.options->server.engine.max_table_bytes, 1u << 20);
   EXPECT_EQ(parsed.options->log_format, LogFormat::kJson);
+}
+
+TEST(OptionsTest, ASwitchHasATwinTooAndCanBeSwitchedOff) {
+  const ScopedEnv share("POSENC_SHARE_MEMORY", "on");
+  EXPECT_TRUE(Parse({}).options->server.share_memory);
+  EXPECT_FALSE(Parse({"--share-memory=off"}).options->server.share_memory);
 }
 
 TEST(OptionsTest, AFlagBeatsTheEnvironment) {

@@ -1,14 +1,13 @@
-// The Connection over a gRPC channel: the only client file that knows its wire.
+// The Connection over a gRPC channel.
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
+#include "client/grpc_table_stream.h"
 #include "client/hand_over.h"
 #include "client/status_from_grpc.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -33,83 +32,6 @@ bool IsLoopback(absl::string_view target) {
          target == "localhost" || absl::StartsWith(target, "localhost:");
 }
 
-// One read at a time on a completion queue of its own: the caller's thread does
-// the work, as with the synchronous reader (the callback reader halves the
-// throughput with a thread hop a message), and a wait can have an end.
-class GrpcTableStream final : public TableStream {
- public:
-  GrpcTableStream(Stub* stub, const v1::GetTableRequest& request, const CallContext& context)
-      : progress_timeout_(context.progress_timeout) {
-    if (context.deadline != absl::InfiniteFuture()) {
-      context_.set_deadline(absl::ToChronoTime(context.deadline));
-    }
-    reader_ = stub->PrepareAsyncGetTable(&context_, request, &queue_);
-    reader_->StartCall(nullptr);
-    Await();
-  }
-
-  ~GrpcTableStream() override {
-    if (!finished_) {
-      context_.TryCancel();
-      Finish().IgnoreError();
-    }
-    queue_.Shutdown();
-    void* tag = nullptr;
-    bool ok = false;
-    while (queue_.Next(&tag, &ok)) {
-    }
-  }
-
-  absl::StatusOr<std::optional<TableChunk>> Read() override {
-    reader_->Read(&message_, nullptr);
-    if (!Await()) {
-      if (absl::Status status = Finish(); !status.ok()) return status;
-      return std::nullopt;
-    }
-    TableChunk chunk;
-    if (message_.has_header()) chunk.header = &message_.header();
-    chunk.offset = message_.offset();
-    chunk.checksum = message_.checksum();
-    chunk.content_hash = message_.content_hash();
-    chunk.data = std::as_bytes(std::span<const char>(message_.data()));
-    return chunk;
-  }
-
- private:
-  // The outcome of the operation under way: false when the stream has ended.
-  bool Await() {
-    const absl::Time latest = absl::Now() + progress_timeout_;
-    void* tag = nullptr;
-    bool ok = false;
-    if (queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(latest)) == grpc::CompletionQueue::TIMEOUT) {
-      timed_out_ = true;
-      context_.TryCancel();  // ends the operation at once
-      queue_.Next(&tag, &ok);
-    }
-    return ok;
-  }
-
-  absl::Status Finish() {
-    grpc::Status status;
-    reader_->Finish(&status, nullptr);
-    Await();
-    finished_ = true;
-    if (timed_out_ && status.error_code() == grpc::StatusCode::CANCELLED) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("no message for ", absl::FormatDuration(progress_timeout_)));
-    }
-    return StatusFromGrpc(status);
-  }
-
-  const absl::Duration progress_timeout_;
-  grpc::ClientContext context_;
-  grpc::CompletionQueue queue_;
-  std::unique_ptr<grpc::ClientAsyncReader<v1::GetTableResponse>> reader_;
-  v1::GetTableResponse message_;  // kept, so that its buffers are used again
-  bool timed_out_ = false;
-  bool finished_ = false;
-};
-
 class GrpcConnection final : public Connection {
  public:
   // `hand_over` may be null.
@@ -120,7 +42,7 @@ class GrpcConnection final : public Connection {
 
   std::unique_ptr<TableStream> GetTable(const v1::GetTableRequest& request,
                                         const CallContext& context) override {
-    return std::make_unique<GrpcTableStream>(stub_.get(), request, context);
+    return OpenTableStream(stub_.get(), request, context);
   }
 
   absl::StatusOr<SharedTable> ShareTable(const v1::GetTableRequest& request,

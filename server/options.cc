@@ -94,6 +94,8 @@ void AddLimits(CLI::App* app, ServerOptions* options) {
            "Largest table to serve");
   AddBytes(app, "--max-request-bytes", &options->max_request_bytes, 1, uint64_t{1} << 30,
            "Largest request message to read");
+  AddBytes(app, "--max-upload-bytes", &options->max_upload_bytes, 0, uint64_t{1} << 40,
+           "Budget for tables that requests upload");
   AddCount(app, "--max-position-ids", &options->engine.max_position_ids, uint64_t{1} << 28,
            "Most explicit positions in a request");
   AddCount(app, "--max-queue", &options->max_queue, kMaxCount,
@@ -119,7 +121,7 @@ void AddAll(CLI::App* app, Options* options, Raw* raw) {
       ->capture_default_str();
   AddLimits(app, &options->server);
   AddSeconds(app, "--stall-timeout", &raw->stall_timeout,
-             "End a stream whose reader takes nothing for so long; 0: never");
+             "End a stream whose peer takes or sends nothing for so long; 0: never");
   AddSeconds(app, "--drain-grace", &raw->drain_grace,
              "How long running calls may go on after SIGTERM or SIGINT");
   Twin(app->add_flag("--share-memory", options->server.share_memory,

@@ -55,6 +55,7 @@ v1::Limits LimitsOf(const ServerOptions& options) {
   limits.set_max_concurrent_streams(options.max_concurrent_streams);
   limits.set_compute_threads(ComputeThreads(options));
   limits.set_chunk_bytes(options.engine.page_bytes);
+  limits.set_max_upload_bytes(options.max_upload_bytes);
   return limits;
 }
 
@@ -99,6 +100,7 @@ Server::Server(const ServerOptions& options, Listeners listeners)
       engine_(options.engine),
       admission_(options.max_concurrent_streams),
       stalls_(options.stall_timeout),
+      uploads_(options.max_upload_bytes),
       shared_tables_(options.share_memory
                          ? std::make_unique<SharedTables>(options.share_memory_bytes, &pool_)
                          : nullptr),
@@ -106,6 +108,7 @@ Server::Server(const ServerOptions& options, Listeners listeners)
               .admission = &admission_,
               .pool = &pool_,
               .stalls = &stalls_,
+              .uploads = &uploads_,
               .shared_tables = shared_tables_.get(),
               .limits = LimitsOf(options)}),
       pool_({.threads = ComputeThreads(options),

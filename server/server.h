@@ -23,6 +23,7 @@
 #include "server/service.h"
 #include "server/shared_tables.h"
 #include "server/stall_watchdog.h"
+#include "server/upload_budget.h"
 
 namespace posenc::server {
 
@@ -33,6 +34,7 @@ struct ServerOptions {
   EngineOptions engine = {.max_table_bytes = uint64_t{16} << 30,
                           .max_position_ids = uint64_t{1} << 18};
   uint64_t max_request_bytes = uint64_t{4} << 20;
+  uint64_t max_upload_bytes = uint64_t{256} << 20;  // of all uploads together
   uint64_t max_queue = 128;
   uint64_t max_concurrent_streams = 128;
   uint64_t compute_threads = 0;                                       // 0: one a processor
@@ -79,6 +81,7 @@ class Server {
   Engine engine_;
   Admission admission_;
   StallWatchdog stalls_;
+  UploadBudget uploads_;
   const std::unique_ptr<SharedTables> shared_tables_;  // null: no memory is shared
   const ServiceParts parts_;
   ComputePool pool_;

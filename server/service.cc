@@ -4,6 +4,7 @@
 #include "absl/time/time.h"
 #include "server/grpc_status.h"
 #include "server/table_stream.h"
+#include "server/table_upload.h"
 #include "server/unary_call.h"
 
 namespace posenc::server {
@@ -19,6 +20,13 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* Service::GetTable(grpc::CallbackServ
   auto* stream = new TableStream(parts_, context, *request);
   stream->Start();
   return stream;
+}
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::GetTableFromUpload(
+    grpc::CallbackServerContext* context) {
+  auto* upload = new TableUpload(parts_, context);
+  upload->Start();
+  return upload;
 }
 
 grpc::ServerUnaryReactor* Service::DescribeTable(grpc::CallbackServerContext* context,

@@ -1,4 +1,4 @@
-// The four RPCs, as raw methods: they take and give bytes, so that a message
+// The RPCs, as raw methods: they take and give bytes, so that a message
 // that does not parse is refused with our words and a page is sent uncopied.
 #ifndef POSENC_SERVER_SERVICE_H_
 #define POSENC_SERVER_SERVICE_H_
@@ -15,6 +15,7 @@
 #include "server/compute_pool.h"
 #include "server/shared_tables.h"
 #include "server/stall_watchdog.h"
+#include "server/upload_budget.h"
 
 namespace posenc::server {
 
@@ -24,6 +25,7 @@ struct ServiceParts {
   Admission* admission;
   ComputePool* pool;
   StallWatchdog* stalls;
+  UploadBudget* uploads;
   SharedTables* shared_tables;  // null: no memory is shared
   v1::Limits limits;            // as GetServerInfo reports them
 };
@@ -32,10 +34,11 @@ struct ServiceParts {
 absl::Status QueueFullError(const ServiceParts& parts);
 
 using RawService = v1::PositionalEncodingService::WithRawCallbackMethod_GetTable<
-    v1::PositionalEncodingService::WithRawCallbackMethod_DescribeTable<
-        v1::PositionalEncodingService::WithRawCallbackMethod_ResolveModelConfig<
-            v1::PositionalEncodingService::WithRawCallbackMethod_GetServerInfo<
-                v1::PositionalEncodingService::Service>>>>;
+    v1::PositionalEncodingService::WithRawCallbackMethod_GetTableFromUpload<
+        v1::PositionalEncodingService::WithRawCallbackMethod_DescribeTable<
+            v1::PositionalEncodingService::WithRawCallbackMethod_ResolveModelConfig<
+                v1::PositionalEncodingService::WithRawCallbackMethod_GetServerInfo<
+                    v1::PositionalEncodingService::Service>>>>>;
 
 // Thread-safe.
 class Service final : public RawService {
@@ -44,6 +47,8 @@ class Service final : public RawService {
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* GetTable(grpc::CallbackServerContext* context,
                                                        const grpc::ByteBuffer* request) override;
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* GetTableFromUpload(
+      grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* DescribeTable(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) override;

@@ -32,7 +32,7 @@ void StallWatchdog::Run() {
   while (!stop_.wait_for(lock, stall_timeout_ / 4, [this] { return stopping_; })) {
     const auto limit = std::chrono::steady_clock::now() - stall_timeout_;
     for (Stallable* stream : streams_) {
-      if (stream->write_began() <= limit) stream->EndStalled();
+      if (stream->waiting_since() <= limit) stream->EndStalled();
     }
   }
 }

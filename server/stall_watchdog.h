@@ -1,4 +1,4 @@
-// Ends streams whose reader takes nothing: each pins a page and a place.
+// Ends streams whose peer takes nothing, or sends nothing: each holds memory and a place.
 #ifndef POSENC_SERVER_STALL_WATCHDOG_H_
 #define POSENC_SERVER_STALL_WATCHDOG_H_
 
@@ -15,8 +15,9 @@ namespace posenc::server {
 class Stallable {
  public:
   virtual ~Stallable() = default;
-  // Since when one write has been under way; time_point::max() when none is.
-  virtual std::chrono::steady_clock::time_point write_began() const = 0;
+  // Since when the peer has kept it waiting, with one write or one part of an upload;
+  // time_point::max() when it does not.
+  virtual std::chrono::steady_clock::time_point waiting_since() const = 0;
   // Called at any time between Watch and Forget, at least once. Must not block.
   virtual void EndStalled() = 0;
 };

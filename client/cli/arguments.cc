@@ -31,6 +31,13 @@ void AddModelFlags(CLI::App* app, CLI::Option* source, Arguments* arguments) {
 void AddSource(CLI::App* app, Arguments* arguments) {
   CLI::Option* spec = app->add_option("--spec", arguments->spec, "an EncodingSpec in proto JSON")
                           ->type_name("FILE-or-JSON");
+  app->add_option("--table", arguments->tables,
+                  "numbers of the spec's table (a bias table, a position table), from .npy or "
+                  ".safetensors[:TENSOR]; repeatable where there are several")
+      ->needs(spec)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("[FIELD=]FILE");
   CLI::Option* config =
       app->add_option("--config", arguments->config,
                       "a folder (its config.json), a file, - for stdin, or an org/name of the "

@@ -21,6 +21,7 @@ struct Arguments {
 
   // SOURCE
   std::optional<std::string> spec;
+  std::vector<std::string> tables;    // [FIELD=]FILE, into the spec
   std::optional<std::string> config;  // also the MODEL of resolve
   std::string tower;
   std::string layer_type;

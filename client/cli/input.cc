@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/ascii.h"
@@ -39,7 +40,37 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return content;
 }
 
+absl::StatusOr<FilePart> ReadPartOf(int fd, const std::string& path, uint64_t offset,
+                                    uint64_t bytes) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return FileError(path, errno);
+  if (!S_ISREG(info.st_mode)) return FileError(path, "is no file");
+  FilePart part;
+  part.file_bytes = static_cast<uint64_t>(info.st_size);
+  if (offset >= part.file_bytes) return part;
+  part.content.resize(std::min(bytes, part.file_bytes - offset));
+  size_t done = 0;
+  while (done < part.content.size()) {
+    const ssize_t count = pread(fd, part.content.data() + done, part.content.size() - done,
+                                static_cast<off_t>(offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return FileError(path, errno);
+    if (count == 0) break;  // it was cut meanwhile
+    done += static_cast<size_t>(count);
+  }
+  part.content.resize(done);
+  return part;
+}
+
 }  // namespace
+
+absl::StatusOr<FilePart> ReadPart(const std::string& path, uint64_t offset, uint64_t bytes) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(path, errno);
+  absl::StatusOr<FilePart> part = ReadPartOf(fd, path, offset, bytes);
+  close(fd);
+  return part;
+}
 
 absl::StatusOr<std::string> ReadModel(const std::string& model) {
   if (model == "-") return ReadToEnd(STDIN_FILENO, "stdin");

@@ -3,6 +3,7 @@
 #define POSENC_CLIENT_CLI_INPUT_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,14 @@ absl::StatusOr<std::string> ReadModel(const std::string& model);
 
 // The JSON of --spec: the text itself when it begins with {, else a file's.
 absl::StatusOr<std::string> ReadSpec(const std::string& spec);
+
+struct FilePart {
+  std::string content;      // shorter than was asked for where the file ends
+  uint64_t file_bytes = 0;  // of all of it
+};
+
+// Up to `bytes` bytes from `offset` on. FileError.
+absl::StatusOr<FilePart> ReadPart(const std::string& path, uint64_t offset, uint64_t bytes);
 
 }  // namespace posenc::cli
 

@@ -11,6 +11,7 @@
 #include "client/cli/input.h"
 #include "client/cli/json.h"
 #include "client/cli/names.h"
+#include "client/cli/table_input.h"
 
 namespace posenc::cli {
 namespace {
@@ -114,7 +115,11 @@ absl::Status SetSource(const Arguments& arguments, Request* request) {
   if (!arguments.spec) return UsageError("--spec or --config is required");
   const absl::StatusOr<std::string> json = ReadSpec(*arguments.spec);
   if (!json.ok()) return json.status();
-  return FromJson(*json, "spec", request->mutable_spec());
+  absl::Status status = FromJson(*json, "spec", request->mutable_spec());
+  for (const std::string& table : arguments.tables) {
+    if (status.ok()) status = ReadTableInto(table, request->mutable_spec());
+  }
+  return status;
 }
 
 // Both requests have source, selection and format. Typing errors come before

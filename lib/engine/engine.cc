@@ -8,13 +8,13 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "lib/base/canonical_key.h"
+#include "lib/base/hash.h"
 #include "lib/base/status.h"
+#include "lib/engine/float_tables.h"
 #include "lib/families/selection.h"
 #include "lib/model_config/profile.h"
 #include "lib/model_config/resolve.h"
-#include "xxhash.h"
 
 namespace posenc {
 namespace {
@@ -41,18 +41,18 @@ void AskByAxis(const v1::ResolvedEncoding& encoding, const v1::Selection& select
 }
 
 template <typename Request>
-absl::StatusOr<Source> ResolveSource(const Request& request) {
+absl::StatusOr<Source> ResolveSource(Request* request) {
   Source source;
-  if (request.has_spec()) {
-    source.spec = request.spec();
+  if (request->has_spec()) {
+    source.spec = std::move(*request->mutable_spec());
     return source;
   }
-  if (!request.has_model()) return FieldError("source", "is required: a spec or a model");
+  if (!request->has_model()) return FieldError("source", "is required: a spec or a model");
   ASSIGN_OR_RETURN(const v1::ResolveModelConfigResponse resolved,
-                   ResolveModelConfig(request.model()));
+                   ResolveModelConfig(request->model()));
   ASSIGN_OR_RETURN(source.encoding, OneEncoding(resolved));
   source.spec = source.encoding->spec();
-  AskByAxis(*source.encoding, request.selection(), request.format().layout(), &source.spec);
+  AskByAxis(*source.encoding, request->selection(), request->format().layout(), &source.spec);
   source.model_type = resolved.model_type();
   source.findings = resolved.findings();
   return source;
@@ -100,16 +100,19 @@ void RenameTensors(const Profile& profile, TableShape* shape) {
   for (size_t i = 0; i < names.size(); ++i) shape->tensors[i].name = std::string(names[i]);
 }
 
-// XXH3-128 of `bytes` as 32 lower-case hex digits, most significant first.
-std::string Hash128(const std::string& bytes) {
-  const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-  return absl::StrFormat("%016x%016x", hash.high64, hash.low64);
-}
-
 std::string TableId(const CanonicalSpec& spec, const TableShape& shape,
                     absl::string_view numerics_version) {
   return Hash128(absl::StrCat("posenc.table.1;", numerics_version, ";", spec.key(),
                               CanonicalKey(shape.selection), CanonicalKey(shape.format)));
+}
+
+// What stands for the spec in the keys of its pages. A spec with a table in it would be
+// copied into each of them; so a long one is named by its plan, which was found under
+// the whole spec. No field has the number that such a name begins with.
+std::string PageKeyOf(const CanonicalSpec& spec, const Plan& plan) {
+  constexpr size_t kMaxSpecBytes = 4096;
+  if (spec.key().size() <= kMaxSpecBytes) return spec.key();
+  return absl::StrCat("\xff\xff\xff\xff", plan.number());
 }
 
 void CopyCounters(const CacheCounters& from, v1::CacheStats* to) {
@@ -140,16 +143,16 @@ Engine::Engine(EngineOptions options)
       pool_(std::make_shared<BlockPool>(options.page_bytes, kMaxFreeBlockBytes)) {}
 
 template <typename Request>
-absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
-  const auto id_count = static_cast<uint64_t>(ExplicitCoordinates(request.selection()));
+absl::StatusOr<Engine::Resolved> Engine::Resolve(Request* request) {
+  const auto id_count = static_cast<uint64_t>(ExplicitCoordinates(request->selection()));
   if (id_count > options_.max_position_ids) {
     return QuotaError("selection",
                       absl::StrCat(id_count, " coordinates exceed max_position_ids (",
                                    options_.max_position_ids, "); ask for a range or a grid"));
   }
   ASSIGN_OR_RETURN(Source source, ResolveSource(request));
-  v1::Selection selection = request.selection();
-  v1::TensorFormat format = request.format();
+  v1::Selection selection = request->selection();
+  v1::TensorFormat format = request->format();
   ASSIGN_OR_RETURN(const Profile* profile, ApplyProfile(&source, &selection, &format));
 
   ASSIGN_OR_RETURN(CanonicalSpec spec, Canonicalize(std::move(source.spec)));
@@ -158,6 +161,7 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
 
   v1::TableHeader header;
   *header.mutable_spec() = spec.proto();
+  ShortenFloatTables(header.mutable_spec());
   header.set_numerics_version(std::string(family.numerics_version()));
   *header.mutable_findings() = std::move(source.findings);
   if (source.encoding.has_value()) {
@@ -168,15 +172,18 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
   const bool describes_spec_alone =
       std::is_same_v<Request, v1::DescribeTableRequest> &&
       selection.coordinates_case() == v1::Selection::COORDINATES_NOT_SET &&
-      request.format().layout() == v1::LAYOUT_UNSPECIFIED;
+      request->format().layout() == v1::LAYOUT_UNSPECIFIED;
   if (!describes_spec_alone) {
     ASSIGN_OR_RETURN(shape, family.Resolve(spec, selection, format));
     if (profile != nullptr) RenameTensors(*profile, &*shape);
-    if (!SetTensors(*shape, &header) || header.total_bytes() > options_.max_table_bytes) {
-      return QuotaError("selection",
-                        absl::StrCat("the table's ", header.total_bytes(),
-                                     " bytes exceed max_table_bytes (", options_.max_table_bytes,
-                                     "); ask for fewer positions, or for the vector form"));
+    const bool countable = SetTensors(*shape, &header);
+    if (!countable || header.total_bytes() > options_.max_table_bytes) {
+      return QuotaError(
+          "selection",
+          absl::StrCat("the table's ",
+                       countable ? absl::StrCat(header.total_bytes()) : "more than 2^63",
+                       " bytes exceed max_table_bytes (", options_.max_table_bytes,
+                       "); ask for fewer positions, or for the vector form"));
     }
     *header.mutable_selection() = shape->selection;
     *header.mutable_format() = shape->format;
@@ -188,8 +195,8 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(const Request& request) {
   return Resolved{std::move(spec), std::move(plan), std::move(shape), std::move(header)};
 }
 
-absl::StatusOr<std::unique_ptr<Table>> Engine::GetTable(const v1::GetTableRequest& request) {
-  ASSIGN_OR_RETURN(Resolved resolved, Resolve(request));
+absl::StatusOr<std::unique_ptr<Table>> Engine::GetTable(v1::GetTableRequest request) {
+  ASSIGN_OR_RETURN(Resolved resolved, Resolve(&request));
   const std::string& table_id = resolved.header.table_id();
   if (!request.if_table_id().empty() && request.if_table_id() != table_id) {
     return absl::FailedPreconditionError(absl::StrCat("if_table_id: this request's table is ",
@@ -201,15 +208,15 @@ absl::StatusOr<std::unique_ptr<Table>> Engine::GetTable(const v1::GetTableReques
                                               resolved.header.total_bytes(), " bytes, got ",
                                               request.read_offset()));
   }
+  std::string page_key = PageKeyOf(resolved.spec, *resolved.plan);
   return std::make_unique<Table>(std::move(resolved.header), *std::move(resolved.shape),
-                                 resolved.spec.key(), std::move(resolved.plan),
+                                 std::move(page_key), std::move(resolved.plan),
                                  PageSource{&pages_, pool_, options_.page_bytes},
                                  request.read_offset());
 }
 
-absl::StatusOr<v1::DescribeTableResponse> Engine::DescribeTable(
-    const v1::DescribeTableRequest& request) {
-  ASSIGN_OR_RETURN(Resolved resolved, Resolve(request));
+absl::StatusOr<v1::DescribeTableResponse> Engine::DescribeTable(v1::DescribeTableRequest request) {
+  ASSIGN_OR_RETURN(Resolved resolved, Resolve(&request));
   v1::DescribeTableResponse response;
   resolved.plan->Describe(&response);
   *response.mutable_header() = std::move(resolved.header);

@@ -38,10 +38,11 @@ class Engine {
   // A table, positioned at request.read_offset(). Errors: INVALID_ARGUMENT,
   // RESOURCE_EXHAUSTED, OUT_OF_RANGE (offset past the end), FAILED_PRECONDITION
   // (if_table_id names another table). Computes none of its bytes. The table
-  // must not outlive the engine.
-  absl::StatusOr<std::unique_ptr<Table>> GetTable(const v1::GetTableRequest& request);
+  // must not outlive the engine. By value: a request may hold a large table, which
+  // is moved, not copied.
+  absl::StatusOr<std::unique_ptr<Table>> GetTable(v1::GetTableRequest request);
 
-  absl::StatusOr<v1::DescribeTableResponse> DescribeTable(const v1::DescribeTableRequest& request);
+  absl::StatusOr<v1::DescribeTableResponse> DescribeTable(v1::DescribeTableRequest request);
 
   absl::StatusOr<v1::ResolveModelConfigResponse> ResolveModelConfig(
       const v1::ResolveModelConfigRequest& request);
@@ -54,8 +55,9 @@ class Engine {
 
  private:
   struct Resolved;
+  // Takes the spec out of the request.
   template <typename Request>
-  absl::StatusOr<Resolved> Resolve(const Request& request);
+  absl::StatusOr<Resolved> Resolve(Request* request);
 
   const EngineOptions options_;
   SingleFlightCache<Plan> plans_;

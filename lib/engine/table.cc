@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "lib/families/store.h"
 
 namespace posenc {
 namespace {
@@ -15,27 +16,10 @@ int64_t FloorTo(int64_t value, int64_t multiple) {
 
 }  // namespace
 
-int64_t DTypeBytes(v1::DType dtype) {
-  switch (dtype) {
-    case v1::DTYPE_F64:
-      return 8;
-    case v1::DTYPE_F32:
-    case v1::DTYPE_I32:
-      return 4;
-    case v1::DTYPE_F16:
-    case v1::DTYPE_BF16:
-      return 2;
-    case v1::DTYPE_BOOL:
-      return 1;
-    default:
-      return 0;  // never canonical
-  }
-}
-
 bool SetTensors(const TableShape& shape, v1::TableHeader* header) {
   uint64_t offset = 0;
   for (const Tensor& tensor : shape.tensors) {
-    int64_t bytes = DTypeBytes(tensor.dtype);
+    int64_t bytes = ElementBytes(tensor.dtype);
     for (const int64_t dim : tensor.shape) {
       if (__builtin_mul_overflow(bytes, dim, &bytes)) return false;
     }
@@ -72,7 +56,7 @@ Slice Table::Next() {
   }
   const v1::TensorInfo& info = header_.tensors(static_cast<int>(tensor_));
   const Tensor& tensor = shape_.tensors[tensor_];
-  const int64_t element_bytes = DTypeBytes(tensor.dtype);
+  const int64_t element_bytes = ElementBytes(tensor.dtype);
   const int64_t units =
       std::max<int64_t>(1, static_cast<int64_t>(pages_.page_bytes) / (tensor.unit * element_bytes));
   const int64_t page_size = units * tensor.unit;

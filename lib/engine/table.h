@@ -35,6 +35,7 @@ struct PageSource {
 // Not thread-safe: one reader.
 class Table {
  public:
+  // `spec_key` stands for the spec in the keys of pages.
   Table(v1::TableHeader header, TableShape shape, std::string spec_key,
         std::shared_ptr<const Plan> plan, PageSource pages, uint64_t offset);
 
@@ -61,9 +62,6 @@ class Table {
 // Sets offset and bytes of each tensor, and total_bytes. False when a size
 // overflows 63 bits.
 bool SetTensors(const TableShape& shape, v1::TableHeader* header);
-
-// Bytes of one element.
-int64_t DTypeBytes(v1::DType dtype);
 
 }  // namespace posenc
 

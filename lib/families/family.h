@@ -9,6 +9,7 @@
 #ifndef POSENC_LIB_FAMILIES_FAMILY_H_
 #define POSENC_LIB_FAMILIES_FAMILY_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -74,7 +75,14 @@ struct TableShape {
 // What is worth computing once for a spec. Immutable; all methods thread-safe.
 class Plan {
  public:
+  Plan() : number_(++plans_made_) {}
   virtual ~Plan() = default;
+
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  // No other plan of this process ever has it.
+  uint64_t number() const { return number_; }
 
   // Memory that it holds, for the cache's budget.
   virtual size_t bytes() const = 0;
@@ -91,6 +99,10 @@ class Plan {
 
   // Multiplies cos and sin (it is inside them already); 1 where there is none.
   virtual double attention_factor() const { return 1.0; }
+
+ private:
+  static inline std::atomic<uint64_t> plans_made_{0};
+  const uint64_t number_;
 };
 
 class Family {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "lib/base/hash.h"
 #include "lib/base/status.h"
 
 namespace posenc {
@@ -37,6 +40,19 @@ void MoveValuesToF32(v1::FloatTable* table) {
   table->clear_values();
 }
 
+// What only says again what the numbers are is not canonical.
+absl::Status CheckContentHash(absl::string_view field, v1::FloatTable* table) {
+  if (table->content_hash().empty()) return absl::OkStatus();
+  const std::string hash = Hash128(table->f32());
+  if (hash != table->content_hash()) {
+    return FieldError(absl::StrCat(field, ".content_hash"),
+                      absl::StrCat("is that of other numbers: these have ", hash, ", got ",
+                                   absl::CHexEscape(table->content_hash())));
+  }
+  table->clear_content_hash();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CanonicalizeFloatTable(absl::string_view field,
@@ -51,6 +67,9 @@ absl::Status CanonicalizeFloatTable(absl::string_view field,
         absl::StrCat("must be ", ShapeText(expected), ", got ", ShapeText(table->shape())));
   }
   if (table->values_size() > 0) MoveValuesToF32(table);
+  if (table->f32().empty() && !table->content_hash().empty()) {
+    return FieldError(field, "names its numbers by content_hash alone: f32 is needed");
+  }
   int64_t bytes = sizeof(float);
   for (const int64_t length : table->shape()) {
     if (__builtin_mul_overflow(bytes, length, &bytes)) {
@@ -62,7 +81,7 @@ absl::Status CanonicalizeFloatTable(absl::string_view field,
     return FieldError(field, absl::StrCat("shape ", ShapeText(table->shape()), " needs ", bytes,
                                           " bytes of f32, got ", table->f32().size()));
   }
-  return absl::OkStatus();
+  return CheckContentHash(field, table);
 }
 
 std::vector<float> FloatsOf(const v1::FloatTable& table) {

@@ -16,7 +16,8 @@ namespace posenc {
 inline constexpr int64_t kAnyLength = -1;
 
 // Turns `values` into `f32` and checks that there are as many as `shape` says, and
-// that the shape is `expected`. Allocates no more than the message holds.
+// that the shape is `expected`, and the numbers are those of `content_hash` where there is
+// one, which is cleared. Allocates no more than the message holds.
 // Errors: "<field>.shape: must be [15, any], got [14, 2]",
 //         "<field>: shape [15, 2] needs 120 bytes of f32, got 116".
 absl::Status CanonicalizeFloatTable(absl::string_view field,

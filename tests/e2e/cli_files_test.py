@@ -1,9 +1,11 @@
 """What `posenc table` writes, read by other programs, and what it leaves behind when it fails."""
 import ast
+import json
 import os
 import pty
 import resource
 import signal
+import struct
 import subprocess
 import time
 import unittest
@@ -33,6 +35,45 @@ class Folder(unittest.TestCase):
         result = run("table", *arguments, "-o", str(path), **options)
         self.assertEqual(result.returncode, DONE, result.stderr.decode())
         return path, summary(result.stdout)
+
+
+class Tables(Folder):
+    """--table: numbers of the model's own, from its files."""
+
+    BIAS = ("--spec", '{"t5": {"num_buckets": 32}}', "--layout", "bias", "--query-length", "5",
+            "--key-length", "7")
+
+    def test_a_bias_table_from_both_formats(self):
+        numbers = numpy.arange(32 * 4, dtype="<f4").reshape(32, 4)
+        numpy.save(self.folder / "table.npy", numbers)
+        path, _ = self.write("bias.npy", *self.BIAS, "--table", str(self.folder / "table.npy"))
+        buckets = numpy.frombuffer(table_bytes(*self.BIAS[:2], *self.BIAS[4:]), "<i4")
+        expected = numbers[buckets].reshape(5, 7, 4).transpose(2, 0, 1)
+        self.assertTrue((numpy.load(path) == expected).all())
+
+        header = json.dumps({"relative_attention_bias.weight": {
+            "dtype": "F32", "shape": [32, 4], "data_offsets": [0, 512]}}).encode()
+        checkpoint = self.folder / "model.safetensors"
+        checkpoint.write_bytes(struct.pack("<Q", len(header)) + header + numbers.tobytes())
+        again, _ = self.write("again.npy", *self.BIAS, "--table",
+                              f"bias_table={checkpoint}:relative_attention_bias.weight")
+        self.assertEqual(again.read_bytes(), path.read_bytes())
+
+    def test_a_large_one_is_uploaded_to_the_server(self):
+        numpy.save(self.folder / "table.npy", numpy.ones((65536, 32), "<f4"))
+        request = ("--spec", '{"table_resample": {}}', "--grid", "300x200",
+                   "--table", str(self.folder / "table.npy"))
+        _, embedded = self.write("embedded.npy", *request)
+        with programs.server() as (address, _):
+            path, served = self.write("served.npy", *request, "--server", address)
+        self.assertEqual(served["table_id"], embedded["table_id"])
+        self.assertEqual(served["content_hash"], embedded["content_hash"])
+        self.assertEqual(numpy.load(path).shape, (60000, 32))
+
+    def test_a_wrong_file_is_said_so(self):
+        result = run("table", *self.BIAS, "--table", str(self.folder / "none.npy"), "-o", "-")
+        self.assertEqual(result.returncode, FILE)
+        self.assertIn("none.npy: No such file or directory", result.stderr.decode())
 
 
 class Safetensors(Folder):

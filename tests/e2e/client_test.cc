@@ -153,6 +153,35 @@ TEST_F(ClientEndToEndTest, AConnectionCutAnywhereGivesTheSameTable) {
   }
 }
 
+// A table of 8 MiB: no message may be so large, so it goes in pieces, again after each cut.
+TEST_F(ClientEndToEndTest, ALargeTableOfTheCallersIsUploaded) {
+  v1::GetTableRequest request = Request(
+      R"({"spec": {"table_resample": {"table": {"shape": [65536, 32]}}},
+          "selection": {"patch_grid": {"height": 250, "width": 300}}})");
+  std::vector<float> numbers(65536 * 32);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 1000);
+  request.mutable_spec()->mutable_table_resample()->mutable_table()->set_f32(
+      reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(float));
+  const absl::StatusOr<Read> embedded = ReadTable(Embedded(), request);
+  ASSERT_TRUE(embedded.ok()) << embedded.status();
+  const absl::StatusOr<Read> uploaded = ReadTable(Tcp(), request);
+  ASSERT_TRUE(uploaded.ok()) << uploaded.status();
+  EXPECT_TRUE(*uploaded == *embedded);
+
+  const CuttingProxy proxy(server_->address(), /*cut_after=*/3000000, /*cuts=*/2);
+  ClientOptions options;
+  options.retry.max_attempts = 20;
+  const absl::StatusOr<Read> resumed =
+      ReadTable(Client(MakeConnection(proxy.address()), options), request);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_TRUE(*resumed == *embedded);
+  EXPECT_GE(proxy.cuts_made(), 1);
+
+  // The server's refusal reaches the caller, not the write that failed.
+  request.mutable_spec()->mutable_table_resample()->set_scale_offset(2);
+  EXPECT_EQ(Tcp().GetTable(request).status(), Embedded().GetTable(request).status());
+}
+
 TEST_F(ClientEndToEndTest, TensorsAreReadOneByOne) {
   const v1::GetTableRequest request = Request(
       R"({"spec": {"rope": {"head_dim": 128}}, "format": {"layout": "LAYOUT_COS_AND_SIN_FULL"},

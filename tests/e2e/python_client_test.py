@@ -3,12 +3,14 @@
 What a program does that has no library of ours: README.md, "From Python".
 """
 import concurrent.futures
+import struct
 import unittest
 
 import grpc
 import programs
 from google.protobuf import any_pb2
-from posenc.v1 import encoding_pb2, error_details_pb2, service_pb2, service_pb2_grpc, table_pb2
+from posenc.v1 import (encoding_pb2, error_details_pb2, float_table_pb2, learned_pb2, service_pb2,
+                       service_pb2_grpc, table_pb2)
 from programs import FAMILIES, run, summary
 
 REQUESTS = {
@@ -76,6 +78,26 @@ class PythonClientTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             self.read(request)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
+
+    def test_a_table_larger_than_a_message_is_uploaded(self):
+        """Resampled to its own grid, a table comes back as it was sent."""
+        side, width, piece = 256, 32, 1 << 20  # 8 MiB
+        numbers = struct.pack(f"<{side * side * width}f", *range(side * side * width))
+        spec = encoding_pb2.EncodingSpec(table_resample=learned_pb2.TableResampleSpec(
+            table=float_table_pb2.FloatTable(shape=[side * side, width])))
+        grid = table_pb2.PatchGrid(height=side, width=side)
+
+        def messages():
+            yield table_pb2.GetTableFromUploadRequest(request=table_pb2.GetTableRequest(
+                spec=spec, selection=table_pb2.Selection(patch_grid=grid)))
+            for offset in range(0, len(numbers), piece):
+                yield table_pb2.GetTableFromUploadRequest(
+                    offset=offset, data=numbers[offset:offset + piece])
+
+        answers = list(self.stub.GetTableFromUpload(messages()))
+        self.assertEqual(b"".join(answer.data for answer in answers), numbers)
+        echoed = answers[0].header.spec.table_resample.table
+        self.assertEqual((echoed.f32, echoed.content_hash), (b"", answers[-1].content_hash))
 
     def test_a_refusal_carries_its_details(self):
         with self.assertRaises(grpc.RpcError) as caught:

@@ -1,0 +1,101 @@
+// A table on its way to one reader, whichever way the request came.
+//
+//   Answer ──> Send ──> gRPC writes ──> OnWriteDone ──> pool: Send ...
+//
+// The wire pulls: a slice is computed when the one before has left, so a stream
+// holds one chunk, whatever the table's size, and a reader that stops or goes
+// away costs nothing more.
+#ifndef POSENC_SERVER_TABLE_SENDER_H_
+#define POSENC_SERVER_TABLE_SENDER_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/server_callback.h"
+#include "lib/engine/table.h"
+#include "server/call.h"
+#include "server/chunk_writer.h"
+#include "server/service.h"
+#include "server/stall_watchdog.h"
+
+namespace posenc::server {
+
+// Reactor: grpc::ServerWriteReactor<grpc::ByteBuffer>, or the one that also reads.
+//
+// Deletes itself when done. One thread at a time has the turn: a pool job, or the
+// gRPC reaction that follows a write or a read. Only what is atomic, and gRPC's
+// context, is touched out of turn.
+template <typename Reactor>
+class TableSender : public Reactor, public Stallable {
+ protected:
+  using Clock = std::chrono::steady_clock;
+  // OK: the turn has passed on, to gRPC; `this` may be gone. Else the call ends.
+  using Step = std::function<absl::Status()>;
+
+  TableSender(const ServiceParts& parts, grpc::CallbackServerContext* context,
+              absl::string_view method);
+  ~TableSender() override = default;
+
+  // Takes a place among the streams. First, and once.
+  absl::Status Enter();
+
+  // Steps on the pool: the first one may find its queue full.
+  void BeginOnPool(Step step);
+  void ContinueOnPool(Step step);
+
+  // A step: finds the table and sends its first message.
+  absl::Status Answer(v1::GetTableRequest request);
+
+  void End(const absl::Status& status);
+
+  // OK, or why nobody waits for the answer any more; then the end of a lost connection.
+  absl::Status Stopped() const { return call_.Stopped(); }
+  absl::Status LostConnection() const;
+
+  // Since when the peer has kept the call waiting, for StallWatchdog.
+  void WaitSince(Clock::time_point since) { waiting_since_ = since; }
+  void StopWaiting() { waiting_since_ = Clock::time_point::max(); }
+
+  void OnDone() override;
+
+  const ServiceParts& parts_;
+
+ private:
+  absl::Status Send();
+  Slice NextSlice();
+  void Run(const Step& step);
+
+  void OnWriteDone(bool ok) override;
+
+  Clock::time_point waiting_since() const override { return waiting_since_; }
+  void EndStalled() override;
+
+  grpc::CallbackServerContext* const context_;
+  Call call_;
+  bool entered_ = false;
+
+  std::unique_ptr<Table> table_;
+  std::optional<ChunkWriter> chunks_;
+  Slice rest_;              // of a page that is larger than a chunk
+  grpc::ByteBuffer chunk_;  // being written
+  uint64_t bytes_sent_ = 0;
+  std::atomic<Clock::time_point> waiting_since_{Clock::time_point::max()};
+  std::atomic<bool> stalled_{false};
+};
+
+using WriteOnlySender = TableSender<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
+using ReadingSender = TableSender<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>;
+extern template class TableSender<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
+extern template class TableSender<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>;
+
+}  // namespace posenc::server
+
+#endif  // POSENC_SERVER_TABLE_SENDER_H_

@@ -1,0 +1,59 @@
+// GetTableFromUpload: a request, the tables that are missing in it, then the answer.
+//
+//   Start ──> read ──> OnReadDone ──> pool: Take ──> read ...
+//                          └ the caller has closed its side ──> pool: Answer
+//
+// One message is in memory beside what was announced and reserved (UploadBudget). A
+// caller that takes longer than the stall timeout for every kProgressBytes is cut off,
+// however it spreads them.
+#ifndef POSENC_SERVER_TABLE_UPLOAD_H_
+#define POSENC_SERVER_TABLE_UPLOAD_H_
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "lib/engine/upload.h"
+#include "server/service.h"
+#include "server/table_sender.h"
+
+namespace posenc::server {
+
+// Deletes itself when done.
+class TableUpload final : public ReadingSender {
+ public:
+  static constexpr uint64_t kProgressBytes = uint64_t{1} << 20;
+
+  TableUpload(const ServiceParts& parts, grpc::CallbackServerContext* context)
+      : ReadingSender(parts, context, "GetTableFromUpload") {}
+
+  // Waits for the first message, or ends the call.
+  void Start();
+
+ private:
+  void Read();
+  absl::Status Take();
+  absl::Status Begin(v1::GetTableFromUploadRequest* message);
+  absl::Status Complete();
+  void CountProgress();
+
+  void OnReadDone(bool ok) override;
+  void OnDone() override;
+
+  grpc::ByteBuffer message_;
+  bool began_ = false;  // the pool has taken this call
+  std::optional<Upload> upload_;
+  uint64_t reserved_ = 0;  // of the budget
+
+  // How long the caller took since it had last sent kProgressBytes, without our time.
+  Clock::duration waited_{0};
+  Clock::time_point read_began_;
+  uint64_t progress_ = 0;  // received() then
+};
+
+}  // namespace posenc::server
+
+#endif  // POSENC_SERVER_TABLE_UPLOAD_H_

@@ -89,7 +89,7 @@ v1::FloatTable RandomTable(Random* random, int64_t num_buckets) {
   const int64_t heads = 1 + random->Below(3);
   table.add_shape(num_buckets);
   table.add_shape(heads);
-  for (int64_t i = 0; i < std::min<int64_t>(num_buckets, 300) * heads; ++i) {
+  for (int64_t i = 0; i < std::clamp<int64_t>(num_buckets, 0, 300) * heads; ++i) {
     table.add_values(static_cast<float>(random->Below(100)));
   }
   return table;

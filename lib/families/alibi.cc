@@ -86,14 +86,29 @@ absl::Status CanonicalizeHeads(v1::AlibiSpec* alibi) {
   return absl::OkStatus();
 }
 
+absl::Status CanonicalizeScales(v1::AlibiSpec* alibi) {
+  if (alibi->has_scale_head_dim()) {
+    RETURN_IF_ERROR(CheckInRange("alibi.scale_head_dim", alibi->scale_head_dim(), 1, kMaxHeadDim));
+    if (alibi->scale_head_dim() == 1) alibi->clear_scale_head_dim();
+  }
+  if (alibi->has_seq_len_interpolation_factor()) {
+    RETURN_IF_ERROR(CheckCoordinateScale("alibi.seq_len_interpolation_factor",
+                                         alibi->seq_len_interpolation_factor()));
+    if (alibi->seq_len_interpolation_factor() == 1) alibi->clear_seq_len_interpolation_factor();
+  }
+  if (alibi->has_seq_len_interpolation_factor() &&
+      alibi->slope_rounding() == v1::SLOPE_ROUNDING_FALCON_BF16) {
+    return FieldError("alibi.seq_len_interpolation_factor",
+                      "is float32: slopes of falcon_bf16 are bfloat16");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CanonicalizeAlibi(v1::AlibiSpec* alibi) {
   RETURN_IF_ERROR(CanonicalizeHeads(alibi));
   RETURN_IF_ERROR(CanonicalizeEnums(alibi));
   RETURN_IF_ERROR(CanonicalizeBiasMax(alibi));
-  if (!alibi->has_scale_head_dim()) return absl::OkStatus();
-  RETURN_IF_ERROR(CheckInRange("alibi.scale_head_dim", alibi->scale_head_dim(), 1, kMaxHeadDim));
-  if (alibi->scale_head_dim() == 1) alibi->clear_scale_head_dim();
-  return absl::OkStatus();
+  return CanonicalizeScales(alibi);
 }
 
 // What a form is a function of: its selection, and the dimensions after the heads.

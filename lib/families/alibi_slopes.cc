@@ -91,6 +91,10 @@ int64_t AlibiHeads(const v1::AlibiSpec& spec) {
 
 std::vector<float> AlibiSlopes(const v1::AlibiSpec& spec) {
   std::vector<float> all = BiasedSlopes(spec);
+  if (spec.has_seq_len_interpolation_factor()) {
+    const auto reciprocal = static_cast<float>(1.0 / spec.seq_len_interpolation_factor());
+    for (float& slope : all) slope *= reciprocal;
+  }
   all.resize(static_cast<size_t>(AlibiTotalHeads(spec)), 0.0f);
   const int64_t heads = AlibiHeads(spec);
   const auto first = all.begin() + spec.tensor_parallel_rank() * heads;

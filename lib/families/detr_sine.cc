@@ -2,6 +2,7 @@
 //
 //   Y(y, x) = valid pixels of column x in rows 0 … y, so the first has 1
 //   v = (Y + offset) / (Y of the last row + eps) · scale     (or Y itself)
+//   each step rounded to float32, or to compute_dtype
 //   channel c of y: sin (c even) or cos (c odd) of v / temperature^(2⌊c/2⌋/num_position_features)
 //
 // and X along the rows. The channels of y come before those of x.
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/families/checks.h"
 #include "lib/families/families.h"
@@ -62,6 +64,24 @@ absl::Status CanonicalizeNormalization(v1::DetrSineSpec* spec, const Preset& pre
   return CheckInRange("detr_sine.eps", spec->eps(), 1e-12, 1.0);
 }
 
+// In 16 bits the channel's own index is rounded too; where it is not exact, a sine and
+// its cosine have different periods, which no model is wide enough to meet.
+absl::Status CanonicalizeComputeDType(v1::DetrSineSpec* spec) {
+  RETURN_IF_ERROR(CheckEnum("detr_sine.compute_dtype",
+                            v1::ComputeDType_IsValid(spec->compute_dtype()),
+                            spec->compute_dtype()));
+  if (spec->compute_dtype() == v1::COMPUTE_DTYPE_F32) spec->clear_compute_dtype();
+  if (spec->compute_dtype() == v1::COMPUTE_DTYPE_UNSPECIFIED) return absl::OkStatus();
+  if (spec->arithmetic() == v1::ARITHMETIC_EXACT) {
+    return FieldError("detr_sine.compute_dtype", "is for float32 arithmetic only");
+  }
+  const int64_t exact_integers = spec->compute_dtype() == v1::COMPUTE_DTYPE_BF16 ? 256 : 2048;
+  if (spec->num_position_features() <= exact_integers) return absl::OkStatus();
+  return FieldError("detr_sine.num_position_features",
+                    absl::StrCat("must be at most ", exact_integers, " with this compute_dtype, ",
+                                 "got ", spec->num_position_features()));
+}
+
 absl::Status CanonicalizeDetr(v1::DetrSineSpec* spec) {
   if (spec->preset() == v1::DETR_PRESET_UNSPECIFIED) spec->set_preset(v1::DETR_PRESET_DETR);
   RETURN_IF_ERROR(CheckEnumUpTo("detr_sine.preset", spec->preset(), v1::DETR_PRESET_DAB_DETR));
@@ -75,6 +95,7 @@ absl::Status CanonicalizeDetr(v1::DetrSineSpec* spec) {
   RETURN_IF_ERROR(CheckFrequencyBase("detr_sine.temperature_width", spec->temperature_width()));
   if (spec->arithmetic() == 0) spec->set_arithmetic(v1::ARITHMETIC_FLOAT32);
   RETURN_IF_ERROR(CheckEnumUpTo("detr_sine.arithmetic", spec->arithmetic(), v1::ARITHMETIC_EXACT));
+  RETURN_IF_ERROR(CanonicalizeComputeDType(spec));
   return CanonicalizeNormalization(spec, preset);
 }
 
@@ -161,7 +182,7 @@ class DetrPlan final : public Plan {
   static Frequencies Axis(const v1::DetrSineSpec& spec, double temperature) {
     // Frequency k of n: the exponent 2k / num_position_features.
     const int64_t n = spec.num_position_features() / 2;
-    return PowerPeriods(temperature, n, n, spec.arithmetic());
+    return PowerPeriods(temperature, n, n, spec.arithmetic(), spec.compute_dtype());
   }
 
   // A channel has few different counts: each is computed once a channel.
@@ -193,15 +214,24 @@ class DetrPlan final : public Plan {
   }
 
   WideFloat Coordinate(const Count& count) const {
-    if (!spec_.normalize()) return WideFloat::FromInt(count.at);
+    if (!spec_.normalize() && spec_.compute_dtype() == v1::COMPUTE_DTYPE_UNSPECIFIED) {
+      return WideFloat::FromInt(count.at);
+    }
     if (spec_.arithmetic() == v1::ARITHMETIC_EXACT) {
       return (WideFloat::FromInt(count.at) + WideFloat::From(spec_.offset())) /
              (WideFloat::FromInt(count.last) + WideFloat::From(spec_.eps())) *
              WideFloat::From(spec_.scale());
     }
-    const float part = static_cast<float>(count.at) + static_cast<float>(spec_.offset());
-    const float whole = static_cast<float>(count.last) + static_cast<float>(spec_.eps());
-    return WideFloat::From(static_cast<double>(part / whole * static_cast<float>(spec_.scale())));
+    const auto round = [&](float value) {
+      return RoundToComputeDType(spec_.compute_dtype(), value);
+    };
+    const float at = round(static_cast<float>(count.at));
+    if (!spec_.normalize()) return WideFloat::From(static_cast<double>(at));
+    const float part = round(at + static_cast<float>(spec_.offset()));
+    const float last = round(static_cast<float>(count.last));
+    const float whole = round(last + static_cast<float>(spec_.eps()));
+    const float scaled = round(round(part / whole) * static_cast<float>(spec_.scale()));
+    return WideFloat::From(static_cast<double>(scaled));
   }
 
   const v1::DetrSineSpec spec_;

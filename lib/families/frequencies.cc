@@ -10,9 +10,12 @@
 namespace posenc {
 namespace {
 
-// base^(k / denominator), exponent and power in float32.
-float PowerF(double base, int64_t k, int64_t denominator) {
-  return PowF(static_cast<float>(base), static_cast<float>(k) / static_cast<float>(denominator));
+// base^(k / denominator), exponent and power in float32 or less.
+float PowerF(double base, int64_t k, int64_t denominator,
+             v1::ComputeDType compute_dtype = v1::COMPUTE_DTYPE_F32) {
+  const float exponent =
+      RoundToComputeDType(compute_dtype, static_cast<float>(k) / static_cast<float>(denominator));
+  return RoundToComputeDType(compute_dtype, PowF(static_cast<float>(base), exponent));
 }
 
 Frequencies ExactPowers(double base, int64_t first, int64_t stride, int64_t count,
@@ -91,9 +94,10 @@ void Frequencies::SinCosAs(size_t k, const Coordinate& coordinate, std::byte* si
   Element sin_element;
   Element cos_element;
   if (exact_.empty()) {
-    const FloatSinCos value = SinCosF(Angle(coordinate.rounded, k));
-    sin_element = RoundTo<Element>(value.sin);
-    cos_element = RoundTo<Element>(value.cos);
+    const auto round = [&](float value) { return RoundToComputeDType(compute_dtype_, value); };
+    const FloatSinCos value = SinCosF(round(Angle(coordinate.rounded, k)));
+    sin_element = RoundTo<Element>(round(value.sin));
+    cos_element = RoundTo<Element>(round(value.cos));
   } else if (coordinate.is_number) {
     exact_[k].SinCos(coordinate.number, &sin_element, &cos_element);
   } else {
@@ -126,12 +130,14 @@ Frequencies StridedPowerFrequencies(double base, int64_t first, int64_t stride, 
   return Frequencies(std::move(rounded));
 }
 
-Frequencies PowerPeriods(double base, int64_t count, int64_t denominator,
-                         v1::Arithmetic arithmetic) {
+Frequencies PowerPeriods(double base, int64_t count, int64_t denominator, v1::Arithmetic arithmetic,
+                         v1::ComputeDType compute_dtype) {
   if (arithmetic == v1::ARITHMETIC_EXACT) return ExactPowers(base, 0, 1, count, denominator);
   std::vector<float> rounded;
-  for (int64_t k = 0; k < count; ++k) rounded.push_back(PowerF(base, k, denominator));
-  return Frequencies(std::move(rounded), AngleRule::kQuotient);
+  for (int64_t k = 0; k < count; ++k) {
+    rounded.push_back(PowerF(base, k, denominator, compute_dtype));
+  }
+  return Frequencies(std::move(rounded), AngleRule::kQuotient, compute_dtype);
 }
 
 Frequencies ExpFrequencies(double base, int64_t count, int64_t denominator,

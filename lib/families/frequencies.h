@@ -33,8 +33,10 @@ class Frequencies {
   Frequencies() = default;
   // FLOAT32. `rounded` are frequencies in radians per unit of the coordinate, or
   // periods, or frequencies in half turns, as the rule wants.
-  explicit Frequencies(std::vector<float> rounded, AngleRule rule = AngleRule::kProduct)
-      : rule_(rule), rounded_(std::move(rounded)) {}
+  // Angles, sines and cosines are rounded to `compute_dtype`.
+  explicit Frequencies(std::vector<float> rounded, AngleRule rule = AngleRule::kProduct,
+                       v1::ComputeDType compute_dtype = v1::COMPUTE_DTYPE_F32)
+      : rule_(rule), compute_dtype_(compute_dtype), rounded_(std::move(rounded)) {}
   // EXACT: radians per unit; the angle is the real product.
   explicit Frequencies(const std::vector<WideFloat>& exact) : exact_(exact.begin(), exact.end()) {}
 
@@ -74,6 +76,7 @@ class Frequencies {
   void SinCosAs(size_t k, const Coordinate& coordinate, std::byte* sin, std::byte* cos) const;
 
   AngleRule rule_ = AngleRule::kProduct;
+  v1::ComputeDType compute_dtype_ = v1::COMPUTE_DTYPE_F32;
   std::vector<float> rounded_;  // one of the two is empty
   std::vector<ExactFrequency> exact_;
 };
@@ -87,9 +90,10 @@ Frequencies PowerFrequencies(double base, int64_t count, int64_t denominator,
 Frequencies StridedPowerFrequencies(double base, int64_t first, int64_t stride, int64_t count,
                                     int64_t denominator, v1::Arithmetic arithmetic);
 
-// The same numbers. FLOAT32 order: angles are coordinate / base^(k / denominator).
-Frequencies PowerPeriods(double base, int64_t count, int64_t denominator,
-                         v1::Arithmetic arithmetic);
+// The same numbers. FLOAT32 order: angles are coordinate / base^(k / denominator), each
+// step rounded to `compute_dtype`.
+Frequencies PowerPeriods(double base, int64_t count, int64_t denominator, v1::Arithmetic arithmetic,
+                         v1::ComputeDType compute_dtype = v1::COMPUTE_DTYPE_F32);
 
 // The same numbers. FLOAT32 order: exp(k * -(ln(base) / denominator)), where the
 // quotient is computed in float64 and rounded to float32.

@@ -34,6 +34,14 @@ inline Tensor ImageTensor(const v1::TensorFormat& format, int64_t channels, int6
   return tensor;
 }
 
+// positional_encoding: [rows, width]. REQUIRES: the format is canonical.
+inline Tensor RowsTensor(const v1::TensorFormat& format, int64_t rows, int64_t width) {
+  return {.name = "positional_encoding",
+          .dtype = format.dtype(),
+          .shape = {rows, width},
+          .unit = width};
+}
+
 // Fills elements begin, begin + 1, ... of a tensor [channels, pixels]:
 // put(channel, pixel, where), channel by channel.
 template <typename Put>

@@ -17,7 +17,7 @@ constexpr absl::string_view kTokens = "selection.token_grid";
 // mistake of the caller's.
 absl::Status CheckList(absl::string_view name, bool is_read, int64_t size, int64_t key_length) {
   const std::string field = absl::StrCat(kTokens, ".", name);
-  if (!is_read && size > 0) return FieldError(field, "no rule of the mask reads it");
+  if (!is_read && size > 0) return FieldError(field, "nothing here reads it");
   if (is_read && size != key_length) {
     return FieldError(field,
                       absl::StrCat("must have key_length (", key_length, ") entries, got ", size));

@@ -16,6 +16,7 @@
 #include "lib/families/families.h"
 #include "lib/families/frequencies.h"
 #include "lib/families/grid_selection.h"
+#include "lib/families/image_layouts.h"
 #include "lib/families/linspace.h"
 #include "lib/families/selection.h"
 #include "lib/families/store.h"
@@ -157,11 +158,7 @@ class PerceiverFourierFamilyImpl final : public Family {
     RETURN_IF_ERROR(CheckAxes(spec, resolved.grid));
     shape.selection = std::move(resolved.selection);
     shape.coordinates_key = std::move(resolved.coordinates_key);
-    const int64_t width = WidthOf(spec);
-    shape.tensors = {{.name = "positional_encoding",
-                      .dtype = shape.format.dtype(),
-                      .shape = {resolved.grid.tokens(), width},
-                      .unit = width}};
+    shape.tensors = {RowsTensor(shape.format, resolved.grid.tokens(), WidthOf(spec))};
     return shape;
   }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "lib/families/sinusoidal_spec.h"
-#include "lib/numeric/dtype.h"
+#include "lib/families/store.h"
 #include "lib/numeric/elementary.h"
 #include "lib/numeric/wide_functions.h"
 
@@ -64,6 +64,15 @@ float Evaluate(v1::FrequencyExpression expression, const Ladder& ladder, int64_t
       const float exponent = round(j / static_cast<float>(ladder.denominator));
       return round(1.0f / round(PowF(static_cast<float>(ladder.base), exponent)));
     }
+    case v1::FREQUENCY_EXPRESSION_POW: {
+      const float exponent = round(j / static_cast<float>(ladder.denominator));
+      return round(PowF(static_cast<float>(ladder.base), -exponent));
+    }
+    case v1::FREQUENCY_EXPRESSION_EXP_LINSPACE: {
+      const auto log_base = static_cast<float>(Log(ladder.base));
+      const float from_end = round(1.0f - round(j / static_cast<float>(ladder.denominator)));
+      return round(ExpF(round(round(from_end * log_base) - log_base)));
+    }
     default: {  // EXP_PRODUCT
       const auto factor = static_cast<float>(-Log(ladder.base) / ladder.denominator);
       return round(ExpF(round(j * factor)));
@@ -72,12 +81,6 @@ float Evaluate(v1::FrequencyExpression expression, const Ladder& ladder, int64_t
 }
 
 }  // namespace
-
-float RoundToComputeDType(v1::ComputeDType dtype, float value) {
-  if (dtype == v1::COMPUTE_DTYPE_BF16) return Bf16ToFloat(RoundToBf16(value));
-  if (dtype == v1::COMPUTE_DTYPE_F16) return F16ToFloat(RoundToF16(value));
-  return value;
-}
 
 std::vector<float> SinusoidalFrequencies32(const v1::SinusoidalSpec& spec) {
   const Rounder round(ComputeDTypeOf(spec));

@@ -13,6 +13,8 @@
 //                   Whisper. ln and the division are double, as Python evaluates them
 //   EXP_QUOTIENT    exp(f32(f32(-ln(base)) * f32(j)) / f32(m)): diffusers
 //   POW_RECIPROCAL  1 / pow(f32(base), f32(j) / f32(m)): Transformer-XL, XLNet
+//   POW             pow(f32(base), -(f32(j) / f32(m))): x-transformers
+//   EXP_LINSPACE    exp((1 - f32(j) / f32(m)) * f32(ln(base)) - f32(ln(base))): MLX
 //   ROUNDED         the real number, rounded once: TGAT
 //
 // with exp and pow correctly rounded.
@@ -39,9 +41,6 @@ struct FrequencyRange {
 // REQUIRES: defaults are filled in, base and min_timescale are positive, the rule is
 // not GIVEN.
 FrequencyRange SinusoidalFrequencyRange(const v1::SinusoidalSpec& spec);
-
-// Rounds a float32 to the dtype that the spec computes in.
-float RoundToComputeDType(v1::ComputeDType dtype, float value);
 
 }  // namespace posenc
 

@@ -16,6 +16,7 @@
 #include "lib/families/families.h"
 #include "lib/families/frequencies.h"
 #include "lib/families/grid_selection.h"
+#include "lib/families/image_layouts.h"
 #include "lib/families/selection.h"
 #include "lib/families/store.h"
 #include "lib/families/token_order.h"
@@ -353,10 +354,7 @@ class SinusoidalGridFamilyImpl final : public Family {
     shape.selection = std::move(resolved.selection);
     shape.coordinates_key = std::move(resolved.coordinates_key);
     const int64_t rows = spec.prefix_zero_rows() + resolved.grid.tokens();
-    shape.tensors = {{.name = "positional_encoding",
-                      .dtype = shape.format.dtype(),
-                      .shape = {rows, spec.d_model()},
-                      .unit = spec.d_model()}};
+    shape.tensors = {RowsTensor(shape.format, rows, spec.d_model())};
     return shape;
   }
 

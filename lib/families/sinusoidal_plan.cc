@@ -5,6 +5,7 @@
 #include "lib/families/selection.h"
 #include "lib/families/sinusoidal_frequencies.h"
 #include "lib/families/sinusoidal_spec.h"
+#include "lib/families/store.h"
 #include "lib/numeric/dtype.h"
 #include "lib/numeric/wide_functions.h"
 

@@ -1,6 +1,7 @@
 #include "lib/families/sinusoidal_presets.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 
@@ -15,6 +16,9 @@ constexpr auto kT2t = v1::FREQUENCY_RULE_T2T;
 constexpr auto kShift = v1::FREQUENCY_RULE_SHIFT;
 constexpr auto kExact = v1::ARITHMETIC_EXACT;
 constexpr auto kFloat32 = v1::ARITHMETIC_FLOAT32;
+
+// out_scale, where it depends on d_model.
+enum class OutScale { kOne, kInverseRoot, kRootOfTwice };
 
 // Fields at 0 or UNSPECIFIED are left alone; NONE is for those where 0 is a value.
 constexpr int64_t kNone = -1;
@@ -32,6 +36,7 @@ struct Preset {
   int64_t padding_row = kNone;
   int64_t frequency_shift = kNone;
   bool single_frequency_guard = false;
+  OutScale out_scale = OutScale::kOne;
 };
 
 constexpr Preset kPresets[] = {
@@ -102,7 +107,32 @@ constexpr Preset kPresets[] = {
      .frequency_rule = v1::FREQUENCY_RULE_GIVEN,
      .arithmetic = kFloat32,
      .linear_column = v1::LINEAR_COLUMN_FIRST},
+    {.preset = v1::SINUSOIDAL_PRESET_X_TRANSFORMERS,
+     .layout = kSinCos,
+     .frequency_rule = kTheta,
+     .arithmetic = kFloat32,
+     .frequency_expression = v1::FREQUENCY_EXPRESSION_POW,
+     .out_scale = OutScale::kInverseRoot},
+    {.preset = v1::SINUSOIDAL_PRESET_MLX,
+     .layout = kSinCos,
+     .frequency_rule = kT2t,
+     .arithmetic = kFloat32,
+     .frequency_expression = v1::FREQUENCY_EXPRESSION_EXP_LINSPACE,
+     .single_frequency_guard = true,
+     .out_scale = OutScale::kRootOfTwice},
 };
+
+double OutScaleOf(OutScale rule, double d_model) {
+  switch (rule) {
+    case OutScale::kOne:
+      return 1;
+    case OutScale::kInverseRoot:
+      return 1 / std::sqrt(d_model);
+    case OutScale::kRootOfTwice:
+      return std::sqrt(2 / d_model);
+  }
+  return 1;
+}
 
 }  // namespace
 
@@ -118,6 +148,9 @@ void ApplySinusoidalPreset(v1::SinusoidalSpec* spec) {
   if (spec->linear_column() == 0) spec->set_linear_column(row->linear_column);
   if (!spec->has_base() && row->base != 0) spec->set_base(row->base);
   if (!spec->has_position_offset()) spec->set_position_offset(row->position_offset);
+  if (!spec->has_out_scale() && row->out_scale != OutScale::kOne) {
+    spec->set_out_scale(OutScaleOf(row->out_scale, static_cast<double>(spec->d_model())));
+  }
   if (!spec->has_padding_row() && row->padding_row != kNone) {
     spec->set_padding_row(row->padding_row);
   }

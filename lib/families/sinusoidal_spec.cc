@@ -190,8 +190,10 @@ absl::Status CheckFrequencies(const v1::SinusoidalSpec& spec) {
         "sinusoidal.min_timescale",
         absl::StrCat("must leave base / min_timescale a float64, got ", spec.min_timescale()));
   }
-  if (FrequencyExpressionOf(spec) == v1::FREQUENCY_EXPRESSION_POW_RECIPROCAL &&
-      !IsNormalFloat32(spec.base())) {
+  const v1::FrequencyExpression expression = FrequencyExpressionOf(spec);
+  const bool takes_powers = expression == v1::FREQUENCY_EXPRESSION_POW_RECIPROCAL ||
+                            expression == v1::FREQUENCY_EXPRESSION_POW;
+  if (takes_powers && !IsNormalFloat32(spec.base())) {
     return FieldError("sinusoidal.base",
                       absl::StrCat("must be a float32 for its powers, got ", spec.base()));
   }

@@ -9,7 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "lib/numeric/dtype.h"
 #include "lib/numeric/wide_float.h"
+#include "posenc/v1/arithmetic.pb.h"
 #include "posenc/v1/table.pb.h"
 
 namespace posenc {
@@ -30,6 +32,13 @@ void StoreDoubles(std::span<const double> values, v1::DType dtype, std::span<std
 // One element: a float32 value as above, a real rounded once.
 void StoreElement(float value, v1::DType dtype, std::byte* out);
 void StoreElement(const WideFloat& value, v1::DType dtype, std::byte* out);
+
+// Rounds a float32 to the dtype that a spec computes in.
+inline float RoundToComputeDType(v1::ComputeDType dtype, float value) {
+  if (dtype == v1::COMPUTE_DTYPE_BF16) return Bf16ToFloat(RoundToBf16(value));
+  if (dtype == v1::COMPUTE_DTYPE_F16) return F16ToFloat(RoundToF16(value));
+  return value;
+}
 
 // Fills `out` a block at a time: make(index, block) writes the float32 values of
 // elements index, index + 1, ... A block stays in the first-level cache; that of an

@@ -10,8 +10,9 @@
 //   BUCKET_VECTOR, BIAS_VECTOR  the same for the Q+K-1 relative positions; entry v
 //                      belongs to relative position -(query_offset + Q - 1) + v
 //
-// position_ids stand for queries and keys at once. With global_block_size, keys are
-// LongT5's G = length / global_block_size blocks and a batch comes first:
+// position_ids stand for queries and keys at once. With num_segments, tokens of
+// different segments have a bucket of their pair of segments (CPM-Ant). With global_block_size,
+// keys are LongT5's G = length / global_block_size blocks and a batch comes first:
 //
 //   [B, L, G], bias [B, H, L, G];  GLOBAL_BLOCK_IDS global_block_ids [B, L];
 //   GLOBAL_SEGMENT_IDS global_segment_ids [B, G]: 1 where the block has tokens
@@ -32,6 +33,7 @@
 #include "lib/families/float_table.h"
 #include "lib/families/grid_selection.h"
 #include "lib/families/layout_dtypes.h"
+#include "lib/families/mask_tokens.h"
 #include "lib/families/selection.h"
 #include "lib/families/store.h"
 #include "lib/families/t5_plan.h"
@@ -41,6 +43,8 @@ namespace {
 
 // Far above any model (512); a plan of this many takes a fraction of a second.
 constexpr int64_t kMaxNumBuckets = 4096;
+constexpr int64_t kMaxNumSegments = 1024;
+constexpr double kMaxBiasScale = 0x1p20;
 
 const LayoutDTypes kFormats[] = {{v1::LAYOUT_BUCKETS, {v1::DTYPE_I32}},
                                  {v1::LAYOUT_BUCKET_VECTOR, {v1::DTYPE_I32}},
@@ -102,15 +106,32 @@ absl::Status CanonicalizeTable(v1::T5BiasSpec* t5) {
   if (!t5->has_bias_table()) return absl::OkStatus();
   v1::FloatTable* table = t5->mutable_bias_table();
   if (!heads_first) {
-    return CanonicalizeFloatTable("t5.bias_table", {t5->num_buckets(), kAnyLength}, table);
+    return CanonicalizeFloatTable("t5.bias_table", {T5TableRows(*t5), kAnyLength}, table);
   }
-  RETURN_IF_ERROR(CanonicalizeFloatTable("t5.bias_table", {kAnyLength, t5->num_buckets()}, table));
+  RETURN_IF_ERROR(CanonicalizeFloatTable("t5.bias_table", {kAnyLength, T5TableRows(*t5)}, table));
   Transpose(table);
+  return absl::OkStatus();
+}
+
+absl::Status CanonicalizeSegments(const v1::T5BiasSpec& t5) {
+  if (!t5.has_num_segments()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckInRange("t5.num_segments", t5.num_segments(), 1, kMaxNumSegments));
+  if (!t5.has_global_block_size()) return absl::OkStatus();
+  return FieldError("t5.num_segments", "has no meaning with global_block_size");
+}
+
+absl::Status CanonicalizeScale(v1::T5BiasSpec* t5) {
+  if (!t5->has_bias_scale()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckPositive("t5.bias_scale", t5->bias_scale(), kMaxBiasScale));
+  if (!t5->has_bias_table()) return FieldError("t5.bias_scale", "needs a bias_table");
+  if (t5->bias_scale() == 1) t5->clear_bias_scale();
   return absl::OkStatus();
 }
 
 absl::Status CanonicalizeT5(v1::T5BiasSpec* t5) {
   RETURN_IF_ERROR(CanonicalizeBuckets(t5));
+  RETURN_IF_ERROR(CanonicalizeSegments(*t5));
+  RETURN_IF_ERROR(CanonicalizeScale(t5));
   RETURN_IF_ERROR(CanonicalizeTable(t5));
   if (!t5->has_global_block_size()) return absl::OkStatus();
   return CheckInRange("t5.global_block_size", t5->global_block_size(), 1, kMaxGridSide);
@@ -200,6 +221,22 @@ absl::StatusOr<Dimensions> ResolveIds(const v1::Selection& selection, TableShape
   return Dimensions{{positions.count, positions.count}};
 }
 
+// A segment a key, and no other list.
+absl::StatusOr<Dimensions> ResolveSegments(int64_t num_segments, const v1::Selection& selection,
+                                           TableShape* shape) {
+  if (!selection.has_token_grid()) return WrongSelection(selection, "a token_grid");
+  ASSIGN_OR_RETURN(Grid grid,
+                   ResolveTokens({.sequence_ids = true, .queries_are_tokens = true}, selection));
+  const auto& segments = grid.selection.token_grid().sequence_ids();
+  for (int i = 0; i < segments.size(); ++i) {
+    RETURN_IF_ERROR(CheckInRange(absl::StrCat("selection.token_grid.sequence_ids[", i, "]"),
+                                 segments[i], 0, num_segments - 1));
+  }
+  shape->selection = std::move(grid.selection);
+  shape->coordinates_key = std::move(grid.coordinates_key);
+  return Dimensions{{grid.query_length, grid.key_length}};
+}
+
 absl::StatusOr<Dimensions> ResolveAttention(const v1::Selection& selection, TableShape* shape) {
   ASSIGN_OR_RETURN(Grid grid, ResolveGrid(selection));
   if (shape->format.layout() == v1::LAYOUT_RELATIVE_POSITION) {
@@ -238,6 +275,7 @@ class T5FamilyImpl final : public Family {
     ASSIGN_OR_RETURN(Dimensions dimensions,
                      t5.has_global_block_size()
                          ? ResolveGlobal(t5.global_block_size(), selection, &shape)
+                     : t5.has_num_segments() ? ResolveSegments(t5.num_segments(), selection, &shape)
                      : selection.has_position_ids() ? ResolveIds(selection, &shape)
                                                     : ResolveAttention(selection, &shape));
     if (layout == v1::LAYOUT_BIAS || layout == v1::LAYOUT_BIAS_VECTOR) {

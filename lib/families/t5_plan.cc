@@ -34,9 +34,14 @@ std::vector<int64_t> FirstDistances(const v1::T5BiasSpec& t5) {
 T5Plan::T5Plan(const v1::T5BiasSpec& t5)
     : bidirectional_(t5.bidirectional()),
       global_block_size_(t5.global_block_size()),
+      num_segments_(t5.num_segments()),
+      num_buckets_(t5.num_buckets()),
       first_distance_(FirstDistances(t5)),
       bias_table_(FloatsOf(t5.bias_table())),
-      heads_(static_cast<int64_t>(bias_table_.size()) / t5.num_buckets()) {}
+      heads_(static_cast<int64_t>(bias_table_.size()) / T5TableRows(t5)) {
+  if (!t5.has_bias_scale()) return;
+  for (float& bias : bias_table_) bias *= static_cast<float>(t5.bias_scale());
+}
 
 size_t T5Plan::bytes() const {
   return first_distance_.capacity() * sizeof(int64_t) + bias_table_.capacity() * sizeof(float);
@@ -49,6 +54,7 @@ void T5Plan::Describe(v1::DescribeTableResponse* response) const {
 void T5Plan::Fill(const TableShape& shape, size_t /*tensor*/, int64_t begin,
                   std::span<std::byte> out) const {
   if (shape.selection.has_token_mask()) return FillGlobal(shape, begin, out);
+  if (shape.selection.has_token_grid()) return FillSegments(shape, begin, out);
   if (shape.selection.has_position_ids()) return FillIds(shape, begin, out);
   FillGrid(shape, begin, out);
 }
@@ -78,6 +84,36 @@ void T5Plan::FillIds(const TableShape& shape, int64_t begin, std::span<std::byte
                  FillRun(shape.format, row / ids.size(), ids[key] - query,
                          part.first(element_bytes));
                  part = part.subspan(element_bytes);
+               }
+             });
+}
+
+// Rows [head, query]. Keys of the query's own segment have the bucket of their distance.
+void T5Plan::FillSegments(const TableShape& shape, int64_t begin, std::span<std::byte> out) const {
+  const v1::TokenGrid& tokens = shape.selection.token_grid();
+  const v1::AttentionGrid& grid = tokens.attention_grid();
+  const auto segment = [&](int64_t token) { return tokens.sequence_ids(static_cast<int>(token)); };
+  const v1::DType dtype = shape.format.dtype();
+  const bool is_bias = shape.format.layout() == v1::LAYOUT_BIAS;
+  const auto element_bytes = static_cast<size_t>(ElementBytes(dtype));
+  FillByRows(grid.key_length(), ElementBytes(dtype), begin, out,
+             [&](int64_t row, int64_t first, std::span<std::byte> part) {
+               const int64_t query = grid.query_offset() + row % grid.query_length();
+               for (int64_t key = first; !part.empty(); ++key) {
+                 const std::span<std::byte> element = part.first(element_bytes);
+                 part = part.subspan(element_bytes);
+                 const bool same = segment(key) == segment(query);
+                 if (same || shape.format.layout() == v1::LAYOUT_RELATIVE_POSITION) {
+                   FillRun(shape.format, row / grid.query_length(), key - query, element);
+                   continue;
+                 }
+                 const int64_t bucket =
+                     num_buckets_ + segment(query) * num_segments_ + segment(key);
+                 if (is_bias) {
+                   StoreElement(BiasOf(bucket, row / grid.query_length()), dtype, element.data());
+                 } else {
+                   AsIntegers(element).front() = static_cast<int32_t>(bucket);
+                 }
                }
              });
 }
@@ -135,8 +171,7 @@ void T5Plan::FillRun(const v1::TensorFormat& format, int64_t head, int64_t first
     StoreBlocks(format.dtype(), out, [&](int64_t index, std::span<float> block) {
       ForEachBucket(first + index, static_cast<int64_t>(block.size()),
                     [&](int64_t bucket, int64_t begin, int64_t end) {
-                      std::fill(block.begin() + begin, block.begin() + end,
-                                bias_table_[static_cast<size_t>(bucket * heads_ + head)]);
+                      std::fill(block.begin() + begin, block.begin() + end, BiasOf(bucket, head));
                     });
     });
   }

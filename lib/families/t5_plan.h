@@ -14,6 +14,11 @@
 
 namespace posenc {
 
+// Rows of the bias table: buckets, and a row each pair of segments.
+inline int64_t T5TableRows(const v1::T5BiasSpec& t5) {
+  return t5.num_buckets() + t5.num_segments() * t5.num_segments();
+}
+
 class T5Plan final : public Plan {
  public:
   // REQUIRES: a canonical spec.
@@ -28,6 +33,11 @@ class T5Plan final : public Plan {
   void FillGrid(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
   void FillIds(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
   void FillGlobal(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
+  void FillSegments(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
+
+  float BiasOf(int64_t bucket, int64_t head) const {
+    return bias_table_[static_cast<size_t>(bucket * heads_ + head)];
+  }
 
   // The elements of `head` at consecutive relative positions from `first` on.
   void FillRun(const v1::TensorFormat& format, int64_t head, int64_t first,
@@ -42,9 +52,11 @@ class T5Plan final : public Plan {
   std::pair<int64_t, int64_t> BucketAndNext(int64_t position) const;
 
   bool bidirectional_;
-  int64_t global_block_size_;            // 0: none
+  int64_t global_block_size_;  // 0: none
+  int64_t num_segments_;       // 0: none
+  int64_t num_buckets_;
   std::vector<int64_t> first_distance_;  // [buckets of one direction], ascending
-  std::vector<float> bias_table_;        // [num_buckets, heads_]; empty when there is none
+  std::vector<float> bias_table_;        // [T5TableRows(), heads_]; empty when there is none
   int64_t heads_;                        // 0 without a table
 };
 

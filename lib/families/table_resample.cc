@@ -19,6 +19,7 @@
 #include "lib/families/families.h"
 #include "lib/families/float_table.h"
 #include "lib/families/grid_selection.h"
+#include "lib/families/image_layouts.h"
 #include "lib/families/resample_taps.h"
 #include "lib/families/selection.h"
 #include "lib/families/store.h"
@@ -228,11 +229,7 @@ class TableResampleFamilyImpl final : public Family {
     const int64_t rows =
         std::max(resample.prefix_rows() + grid.grid.tokens() + resample.suffix_rows(),
                  resample.pad_to_rows());
-    const int64_t d_model = resample.table().shape(1);
-    shape.tensors = {{.name = "positional_encoding",
-                      .dtype = shape.format.dtype(),
-                      .shape = {rows, d_model},
-                      .unit = d_model}};
+    shape.tensors = {RowsTensor(shape.format, rows, resample.table().shape(1))};
     shape.selection = std::move(grid.selection);
     shape.coordinates_key = std::move(grid.coordinates_key);
     return shape;

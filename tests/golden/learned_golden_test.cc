@@ -241,10 +241,8 @@ void CheckGeometric(const Json& line, const Json& params) {
   golden::ExpectValues(line, v1::DTYPE_F64, table.tensors.front().bytes);
 }
 
-using CheckLine = void (*)(const Json& line, const Json& params);
-
-const std::map<std::string, CheckLine>& Checks() {
-  static const std::map<std::string, CheckLine> checks = {
+const std::map<std::string, golden::CheckLine>& Checks() {
+  static const std::map<std::string, golden::CheckLine> checks = {
       {"position_ids", CheckPositionIds},
       {"learned_capacity", CheckCapacity},
       {"learned_patch_grid", CheckPatchGrid},
@@ -259,18 +257,7 @@ const std::map<std::string, CheckLine>& Checks() {
 }
 
 TEST(LearnedGoldenTest, EveryLineWithinItsTolerance) {
-  golden::NotCovered skipped;
-  for (const auto& line : golden::ReadLines("learned.jsonl")) {
-    SCOPED_TRACE(golden::Id(line));
-    const std::string encoding = Text(line, "encoding");
-    const auto check = Checks().find(encoding);
-    if (check == Checks().end()) {
-      skipped[golden::Id(line)] = absl::StrCat("encoding ", encoding);
-    } else {
-      check->second(line, Get(line, "params"));
-    }
-  }
-  golden::ExpectNotYetCovered("learned.jsonl", skipped);
+  golden::CheckLines("learned.jsonl", Checks());
 }
 
 }  // namespace

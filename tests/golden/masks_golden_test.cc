@@ -147,10 +147,8 @@ void CheckWindowHistory(const Json& line, const Json& params) {
   golden::ExpectBits(line, v1::DTYPE_I32, counts);
 }
 
-using CheckLine = void (*)(const Json& line, const Json& params);
-
-const std::map<std::string, CheckLine>& Checks() {
-  static const std::map<std::string, CheckLine> checks = {
+const std::map<std::string, golden::CheckLine>& Checks() {
+  static const std::map<std::string, golden::CheckLine> checks = {
       {"attention_mask", CheckMask},
       {"masked_bias", CheckMaskedBias},
       {"packed_sequence_ids", CheckPackedIds},
@@ -159,20 +157,7 @@ const std::map<std::string, CheckLine>& Checks() {
   return checks;
 }
 
-TEST(MasksGoldenTest, EveryLineWithinItsTolerance) {
-  golden::NotCovered skipped;
-  for (const auto& line : golden::ReadLines("masks.jsonl")) {
-    SCOPED_TRACE(golden::Id(line));
-    const std::string encoding = Get(line, "encoding").GetString();
-    const auto check = Checks().find(encoding);
-    if (check == Checks().end()) {
-      skipped[golden::Id(line)] = absl::StrCat("encoding ", encoding);
-    } else {
-      check->second(line, Get(line, "params"));
-    }
-  }
-  golden::ExpectNotYetCovered("masks.jsonl", skipped);
-}
+TEST(MasksGoldenTest, EveryLineWithinItsTolerance) { golden::CheckLines("masks.jsonl", Checks()); }
 
 }  // namespace
 }  // namespace posenc::testing

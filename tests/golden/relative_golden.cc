@@ -173,8 +173,8 @@ void CheckRetnetDecay(const Json& line, const Json& params) {
 
 }  // namespace
 
-const std::map<std::string, CheckLine>& IntervalChecks() {
-  static const std::map<std::string, CheckLine> checks = {
+const std::map<std::string, golden::CheckLine>& IntervalChecks() {
+  static const std::map<std::string, golden::CheckLine> checks = {
       {"tisasrec_time_matrix", CheckTiSasRecMatrix},
       {"tisasrec_relative_times", CheckTiSasRecTimes},
       {"hstu_time_bucket", CheckHstuBuckets},

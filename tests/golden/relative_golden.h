@@ -12,11 +12,8 @@
 
 namespace posenc::testing {
 
-// Computes what a line asks for and compares.
-using CheckLine = void (*)(const golden::Json& line, const golden::Json& params);
-
 // By encoding: intervals of time, and functions of distance.
-const std::map<std::string, CheckLine>& IntervalChecks();
+const std::map<std::string, golden::CheckLine>& IntervalChecks();
 
 int64_t Int(const golden::Json& params, const char* name);
 

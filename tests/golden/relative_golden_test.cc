@@ -197,9 +197,9 @@ void CheckT5Bias(const Json& line, const Json& params) {
   Check(line, spec, GridOf(params), "layout: LAYOUT_BIAS");
 }
 
-const std::map<std::string, CheckLine>& Checks() {
-  static const std::map<std::string, CheckLine> checks = [] {
-    std::map<std::string, CheckLine> all = IntervalChecks();
+const std::map<std::string, golden::CheckLine>& Checks() {
+  static const std::map<std::string, golden::CheckLine> checks = [] {
+    std::map<std::string, golden::CheckLine> all = IntervalChecks();
     all.insert({
         {"shaw_relative", CheckShaw},
         {"bert_relative_key", CheckBertRelativeKey},
@@ -228,18 +228,7 @@ const std::map<std::string, CheckLine>& Checks() {
 }
 
 TEST(RelativeGoldenTest, EveryCoveredLineWithinItsTolerance) {
-  golden::NotCovered skipped;
-  for (const auto& line : golden::ReadLines("relative.jsonl")) {
-    SCOPED_TRACE(golden::Id(line));
-    const std::string encoding = Get(line, "encoding").GetString();
-    const auto check = Checks().find(encoding);
-    if (check == Checks().end()) {
-      skipped[golden::Id(line)] = absl::StrCat("encoding ", encoding);
-    } else {
-      check->second(line, Get(line, "params"));
-    }
-  }
-  golden::ExpectNotYetCovered("relative.jsonl", skipped);
+  golden::CheckLines("relative.jsonl", Checks());
 }
 
 }  // namespace

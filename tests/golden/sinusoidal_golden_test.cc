@@ -213,24 +213,14 @@ void CheckT2tGrid(const Json& line, const Json& params) {
 }
 
 TEST(SinusoidalGoldenTest, EveryLineWithinItsTolerance) {
-  using CheckLine = void (*)(const Json& line, const Json& params);
-  const std::map<std::string, CheckLine> checks = {
-      {"sinusoidal", CheckTable},
-      {"sinusoidal_frequencies", CheckFrequencies},
-      {"timestep_embedding", CheckTimesteps},
-      {"transformer_xl_relative", CheckTransformerXl},
-      {"xlnet_relative", CheckXlnet},
-      {"conformer_relative", CheckConformer},
-      {"tgat_time_encoding", CheckTgat},
-      {"sinusoidal_nd", CheckT2tGrid},
-  };
-  for (const auto& line : golden::ReadLines("sinusoidal.jsonl")) {
-    SCOPED_TRACE(golden::Id(line));
-    const auto check = checks.find(Get(line, "encoding").GetString());
-    ASSERT_NE(check, checks.end()) << Get(line, "encoding").GetString();
-    check->second(line, Get(line, "params"));
-  }
-  golden::ExpectNotYetCovered("sinusoidal.jsonl", {});
+  golden::CheckLines("sinusoidal.jsonl", {{"sinusoidal", CheckTable},
+                                          {"sinusoidal_frequencies", CheckFrequencies},
+                                          {"timestep_embedding", CheckTimesteps},
+                                          {"transformer_xl_relative", CheckTransformerXl},
+                                          {"xlnet_relative", CheckXlnet},
+                                          {"conformer_relative", CheckConformer},
+                                          {"tgat_time_encoding", CheckTgat},
+                                          {"sinusoidal_nd", CheckT2tGrid}});
 }
 
 }  // namespace

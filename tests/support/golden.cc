@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
+#include "lib/families/store.h"
 #include "lib/numeric/dtype.h"
 
 namespace posenc::golden {
@@ -26,19 +27,7 @@ std::string PathOf(absl::string_view file) {
   return absl::StrCat(POSENC_TEST_DATA "/golden/", file);
 }
 
-size_t BytesOf(v1::DType dtype) {
-  switch (dtype) {
-    case v1::DTYPE_F64:
-      return 8;
-    case v1::DTYPE_F16:
-    case v1::DTYPE_BF16:
-      return 2;
-    case v1::DTYPE_BOOL:
-      return 1;
-    default:
-      return 4;
-  }
-}
+size_t BytesOf(v1::DType dtype) { return static_cast<size_t>(ElementBytes(dtype)); }
 
 // Neighbouring floats of one dtype are neighbouring integers; both zeros are 0.
 int64_t Ordinal(uint64_t bits, v1::DType dtype) {
@@ -255,6 +244,21 @@ void ExpectValues(const Json& line, v1::DType dtype, std::span<const std::byte> 
   std::vector<uint64_t> bits(bytes.size() / BytesOf(dtype));
   for (size_t i = 0; i < bits.size(); ++i) bits[i] = BitsAt(bytes, dtype, i);
   ExpectBits(line, dtype, bits);
+}
+
+void CheckLines(absl::string_view file, const std::map<std::string, CheckLine>& checks) {
+  NotCovered skipped;
+  for (const rapidjson::Document& line : ReadLines(file)) {
+    SCOPED_TRACE(Id(line));
+    const std::string encoding = Get(line, "encoding").GetString();
+    const auto check = checks.find(encoding);
+    if (check == checks.end()) {
+      skipped[Id(line)] = absl::StrCat("encoding ", encoding);
+    } else {
+      check->second(line, Get(line, "params"));
+    }
+  }
+  ExpectNotYetCovered(file, skipped);
 }
 
 void ExpectNotYetCovered(absl::string_view file, const NotCovered& skipped) {

@@ -59,6 +59,13 @@ void ExpectBits(const Json& line, v1::DType dtype, std::span<const uint64_t> bit
 // Why a line is not covered, by id. Empty: all are.
 using NotCovered = std::map<std::string, std::string>;
 
+// Computes what a line asks for and compares.
+using CheckLine = void (*)(const Json& line, const Json& params);
+
+// Checks every line of `file`; those whose encoding has no check are the file's lines
+// of not_yet_covered.txt.
+void CheckLines(absl::string_view file, const std::map<std::string, CheckLine>& checks);
+
 // Expects that the lines "<file> <id> <reason>" of tests/golden/not_yet_covered.txt
 // are exactly `skipped`.
 void ExpectNotYetCovered(absl::string_view file, const NotCovered& skipped);

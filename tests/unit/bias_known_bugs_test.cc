@@ -143,6 +143,15 @@ TEST(T5BugsTest, DividedTwice) {
               ElementsAreArray({0, 1, 2, 3, 4, 5, 6, 7, 8, 12}));
 }
 
+// x-transformers#19: more buckets than distances is the logarithm of a number below one.
+TEST(T5BugsTest, MoreBucketsThanDistances) {
+  EXPECT_EQ(SpecRefusal("t5 { num_buckets: 64 max_distance: 16 }"),
+            "t5.max_distance: must be above the 16 distances that have a bucket of their own "
+            "(num_buckets / 4), got 16");
+  EXPECT_EQ(SpecRefusal("t5 { num_buckets: 64 max_distance: 17 }"), "");
+  EXPECT_NE(SpecRefusal("t5 { num_buckets: 64 max_distance: 32 bidirectional: false }"), "");
+}
+
 // candle#1312: the last bucket was not the last.
 TEST(T5BugsTest, FarDistancesLeftTheTable) {
   EXPECT_EQ(FillOne("t5 { bidirectional: false }", SelectGrid(1, 1, 1000000)).As<int32_t>()[0], 31);

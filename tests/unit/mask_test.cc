@@ -298,7 +298,7 @@ TEST(MaskTest, BadSelectionsAreRefused) {
        "selection: needs an attention_grid for this encoding, got position_range"},
       {causal, Tokens("query_length: 2", ""), "selection.attention_grid.key_length: is required"},
       {causal, Tokens(grid, "padding_mask: [1, 1, 1]"),
-       "selection.token_grid.padding_mask: no rule of the mask reads it"},
+       "selection.token_grid.padding_mask: nothing here reads it"},
       {padding, SelectGrid(2, 3),
        "selection: needs a token_grid with the lists that the mask's rules read"},
       {padding, Tokens(grid, ""),

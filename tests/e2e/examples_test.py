@@ -3,6 +3,7 @@
 A line that begins with `$ posenc` is a command; the lines that follow are the
 tensors that its file must hold: name, dtype and shape. `-o` names the file.
 """
+import json
 import pathlib
 import re
 import shlex
@@ -11,7 +12,7 @@ import unittest
 import programs
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-DTYPES = {"F32": "f32", "F64": "f64", "F16": "f16", "BF16": "bf16", "I32": "i32"}
+DTYPES = {"F32": "f32", "F64": "f64", "F16": "f16", "BF16": "bf16", "I32": "i32", "BOOL": "bool"}
 
 
 def examples(path):
@@ -45,6 +46,19 @@ class Examples(unittest.TestCase):
                     self.assertTrue(tensors, "says nothing of what comes out")
                     count += 1
         self.assertGreaterEqual(count, 17)
+
+    def test_every_family_has_an_example(self):
+        with programs.server() as (address, _):
+            info = json.loads(programs.run("info", "--server", address).stdout)
+        families = {encoding["family"] for encoding in info["encodings"]}
+        self.assertGreater(len(families), 20)
+        shown = set()
+        for path in (ROOT / "deploy" / "examples").glob("*.md"):
+            for command, _ in examples(path):
+                arguments = shlex.split(command)
+                if "--spec" in arguments:
+                    shown.update(json.loads(arguments[arguments.index("--spec") + 1]))
+        self.assertEqual(families - shown, set())
 
     def test_selections_that_do_not_parse_are_wrong_usage(self):
         table = ("table", "--spec", '{"sinusoidal_grid": {"d_model": 8}}', "-o", "-")

@@ -68,10 +68,10 @@ void SharedTables::Get(std::unique_ptr<Table> table, Waiter waiter) {
       }
       counts_.set_hits(counts_.hits() + 1);
     } else if (refused = MakeRoom(bytes, &evicted); refused.ok()) {
+      entries_[key] = Entry{nullptr, {std::move(waiter)}, bytes, ++uses_};
       counts_.set_misses(counts_.misses() + 1);
       used_bytes_ += bytes;
       filling_bytes_ += bytes;
-      entries_[key] = Entry{nullptr, {std::move(waiter)}, bytes, ++uses_};
     }
   }
   if (kept != nullptr) return waiter.tell(kept);

@@ -6,9 +6,9 @@
 //       ──> absent:       filled here, a page a turn of the pool, sealed, kept
 //
 // A fill takes turns with streams, so a large table holds nobody up, and ends
-// when nobody waits for it any more. Its cost is the system's: fresh memory is
-// zeroed and written, some 10 times what computing the bytes takes, and since
-// sealed memory can never be used again, only keeping it saves that.
+// when nobody waits for it any more. Fresh memory costs over ten times what
+// computing its bytes does, and what is sealed can never be filled again: so
+// tables are kept whole, which streams do without.
 #ifndef POSENC_SERVER_SHARED_TABLES_H_
 #define POSENC_SERVER_SHARED_TABLES_H_
 

@@ -6,15 +6,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "posenc/client.h"
+#include "posenc/v1/hand_over.pb.h"
 #include "tests/support/process.h"
 #include "tests/support/unix_socket.h"
 
@@ -143,6 +147,23 @@ TEST_F(SharingProcessTest, ATermSignalEndsItWithAReaderOpenThatSaysNothing) {
   EXPECT_EQ(server.Wait(), 0);
   EXPECT_EQ(silent.ReceiveRest(), "");
   EXPECT_FALSE(std::filesystem::exists(memfd_path_));
+}
+
+// accept() fails then, and must be tried again though no new connection comes.
+TEST_F(SharingProcessTest, AServerThatWasOutOfDescriptorsServesAgain) {
+  ServerProcess server(Arguments());
+  ASSERT_FALSE(server.address().empty());
+  rlimit before;
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &before), 0);
+  const rlimit none = {.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  UnixSocket socket(memfd_path_);
+  ASSERT_TRUE(socket.Send(Framed(SomeTable())));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // accept() fails now
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, &before, nullptr), 0);
+  v1::HandOverReply reply;
+  ASSERT_TRUE(socket.Receive(&reply));
+  EXPECT_FALSE(reply.has_error()) << reply.error().message();
 }
 
 // `ulimit -f` counts memory files too, and kills who exceeds it unless told not to.

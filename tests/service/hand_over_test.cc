@@ -1,23 +1,17 @@
-// The server's end of a hand-over, against readers that behave, and that do not.
+// The server's end of a hand-over, with readers that behave.
 #include "server/hand_over.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
-#include "posenc/client.h"
-#include "posenc/v1/hand_over.pb.h"
-#include "tests/service/test_server.h"
-#include "tests/support/process.h"
-#include "tests/support/unix_socket.h"
+#include "tests/service/hand_over_fixture.h"
 
 namespace posenc::testing {
 namespace {
@@ -25,58 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-
-class HandOverTest : public ::testing::Test {
- protected:
-  HandOverTest() { options_.share_memory = true; }
-
-  void Start() { server_ = std::make_unique<TestServer>(options_); }
-
-  // One exchange by a reader that behaves.
-  v1::HandOverReply Ask(const v1::GetTableRequest& request) {
-    UnixSocket socket(memfd_path_);
-    EXPECT_TRUE(socket.Send(Framed(request)));
-    v1::HandOverReply reply;
-    EXPECT_TRUE(socket.Receive(&reply));
-    EXPECT_THAT(socket.descriptors(), SizeIs(reply.has_error() ? 0 : 1));
-    EXPECT_EQ(socket.ReceiveRest(), "");
-    return reply;
-  }
-
-  absl::StatusOr<TableReader> Open(const v1::GetTableRequest& request) {
-    ClientOptions options;
-    options.share_memory = true;
-    return Client(MakeConnection("unix:" + path_, options)).GetTable(request);
-  }
-
-  // Nobody is left inside.
-  void WaitUntilEmpty() {
-    while (server_->Info().active_streams() > 0) std::this_thread::yield();
-  }
-
-  const std::string path_ = TemporaryPath("posenc.sock");
-  const std::string memfd_path_ = path_ + ".memfd";
-  server::ServerOptions options_ = [this] {
-    server::ServerOptions options = TestOptions();
-    options.listen = {"unix:" + path_};
-    return options;
-  }();
-  Gate gate_;
-  std::unique_ptr<TestServer> server_;
-};
-
-template <typename Detail>
-Detail DetailIn(const v1::HandOverReply& reply) {
-  Detail detail;
-  EXPECT_THAT(reply.error().details(), SizeIs(1));
-  EXPECT_EQ(reply.error().details(0).type_url(),
-            "type.googleapis.com/google.rpc." + Detail::descriptor()->name());
-  EXPECT_TRUE(detail.ParseFromString(reply.error().details(0).value()));
-  return detail;
-}
-
-int CodeOf(absl::StatusCode code) { return static_cast<int>(code); }
+class HandOverTest : public HandOverFixture {};
 
 TEST_F(HandOverTest, GivesTheHeaderAndTheHashOfTheStream) {
   Start();
@@ -128,27 +71,6 @@ TEST_F(HandOverTest, OffsetAndTableIdAreCheckedAsGetTableDoes) {
   EXPECT_EQ(Ask(request).error().code(), CodeOf(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST_F(HandOverTest, GarbageIsRefusedAsARequestThatDoesNotParse) {
-  Start();
-  UnixSocket socket(memfd_path_);
-  ASSERT_TRUE(socket.Send(Framed(std::string(100, '\xff'))));
-  v1::HandOverReply reply;
-  ASSERT_TRUE(socket.Receive(&reply));
-  EXPECT_EQ(reply.error().code(), CodeOf(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(DetailIn<v1::BadRequest>(reply).field_violations(0).field(), "request");
-}
-
-TEST_F(HandOverTest, ARequestOfAGibibyteIsRefusedBeforeItComes) {
-  Start();
-  UnixSocket socket(memfd_path_);
-  ASSERT_TRUE(socket.Send(std::string("\0\0\0\x40", 4)));
-  v1::HandOverReply reply;
-  ASSERT_TRUE(socket.Receive(&reply));
-  EXPECT_EQ(reply.error().code(), CodeOf(absl::StatusCode::kResourceExhausted));
-  EXPECT_THAT(reply.error().message(), HasSubstr("1073741824 bytes exceed max_request_bytes"));
-  DetailIn<v1::QuotaFailure>(reply);
-}
-
 TEST_F(HandOverTest, ARequestMayComeByteByByte) {
   Start();
   UnixSocket socket(memfd_path_);
@@ -156,83 +78,6 @@ TEST_F(HandOverTest, ARequestMayComeByteByByte) {
   v1::HandOverReply reply;
   ASSERT_TRUE(socket.Receive(&reply));
   EXPECT_EQ(reply.header().total_bytes(), 4096u);
-}
-
-TEST_F(HandOverTest, HalfARequestIsNotAnswered) {
-  Start();
-  UnixSocket socket(memfd_path_);
-  ASSERT_TRUE(socket.Send(Framed(TableOf(4096)).substr(0, 9)));
-  socket.EndSending();
-  EXPECT_EQ(socket.ReceiveRest(), "");
-}
-
-TEST_F(HandOverTest, DescriptorsThatAReaderSendsAreDropped) {
-  Start();
-  const int before = OpenDescriptors();
-  {
-    UnixSocket socket(memfd_path_);
-    ASSERT_TRUE(socket.Send(Framed(std::string("garbage")), std::vector<int>(8, STDERR_FILENO)));
-    EXPECT_NE(socket.ReceiveRest(), "");
-  }
-  EXPECT_EQ(OpenDescriptors(), before);
-}
-
-TEST_F(HandOverTest, AReaderThatSaysNothingIsCutOff) {
-  options_.stall_timeout = std::chrono::milliseconds(20);
-  Start();
-  UnixSocket silent(memfd_path_);
-  UnixSocket half(memfd_path_);
-  ASSERT_TRUE(half.Send("\1"));
-  EXPECT_EQ(silent.ReceiveRest(), "");
-  EXPECT_EQ(half.ReceiveRest(), "");
-}
-
-// The reply echoes the ids and is larger than what a socket holds.
-TEST_F(HandOverTest, AReaderThatTakesNothingIsCutOff) {
-  options_.stall_timeout = std::chrono::milliseconds(20);
-  Start();
-  v1::GetTableRequest request;
-  request.mutable_spec()->mutable_rope()->set_head_dim(2);
-  auto* const ids = request.mutable_selection()->mutable_position_ids()->mutable_ids();
-  for (int i = 0; i < 200'000; ++i) ids->Add(1'000'000);
-  UnixSocket socket(memfd_path_);
-  ASSERT_TRUE(socket.Send(Framed(request)));
-  while (server_->Info().shared_tables().entries() == 0) std::this_thread::yield();
-  WaitUntilEmpty();
-  v1::HandOverReply reply;
-  EXPECT_FALSE(socket.Receive(&reply));
-}
-
-TEST_F(HandOverTest, AReaderThatDiesInTheQueueCostsNoTable) {
-  options_.before_job = gate_.Hook();
-  Start();
-  gate_.Close();
-  {
-    UnixSocket socket(memfd_path_);
-    ASSERT_TRUE(socket.Send(Framed(TableOf(kMiB))));
-    gate_.WaitForArrivals(1);
-  }
-  WaitUntilEmpty();
-  gate_.Open();
-  EXPECT_EQ(Ask(TableOf(4096)).header().total_bytes(), 4096u);
-  EXPECT_EQ(server_->Info().shared_tables().misses(), 1u);
-}
-
-TEST_F(HandOverTest, AFloodOfConnectionsIsSentAwayAndReadersTakeTheStream) {
-  Start();
-  std::vector<UnixSocket> flood;
-  for (size_t i = 0; i < server::HandOver::kMaxPeers; ++i) flood.emplace_back(memfd_path_);
-  EXPECT_EQ(UnixSocket(memfd_path_).ReceiveRest(), "");
-  absl::StatusOr<TableReader> reader = Open(TableOf(kMiB));
-  ASSERT_TRUE(reader.ok()) << reader.status();
-  EXPECT_EQ(reader->transport(), Transport::kStream);
-  EXPECT_EQ(reader->why_streamed().code(), absl::StatusCode::kUnavailable);
-
-  flood.clear();
-  do {
-    reader = Open(TableOf(kMiB));
-    ASSERT_TRUE(reader.ok()) << reader.status();
-  } while (reader->transport() != Transport::kSharedMemory);
 }
 
 TEST_F(HandOverTest, AFullQueueIsUnavailableAndSaysWhenToComeBack) {

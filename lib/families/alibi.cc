@@ -15,7 +15,8 @@
 //
 // Slope and distance are float32 and so is their product, which is then rounded
 // once to the dtype: small near the diagonal, where 16-bit values keep their digits.
-// Press et al., arXiv:2108.12409. Slopes: alibi_slopes.h. Values: alibi_plan.h.
+// Press et al., arXiv:2108.12409; reference/other-encodings.md, section 2. Slopes:
+// alibi_slopes.h. Values: alibi_plan.h.
 #include <memory>
 #include <string>
 #include <utility>

@@ -56,8 +56,6 @@ class DistanceBiasPlan final : public Plan {
 
 }  // namespace
 
-std::vector<v1::DType> NearDTypes() { return {v1::DTYPE_F32, v1::DTYPE_F16, v1::DTYPE_BF16}; }
-
 absl::StatusOr<TableShape> ResolveDistanceBias(std::string matrix_name, int64_t num_heads,
                                                const v1::Selection& selection,
                                                v1::TensorFormat format) {

@@ -34,9 +34,6 @@ class DistanceFunction {
   virtual size_t bytes() const = 0;
 };
 
-// The dtypes that a NearValue can be stored as, f32 first.
-std::vector<v1::DType> NearDTypes();
-
 // A grid's tensor in a canonical format whose layout is BIAS_VECTOR or any matrix.
 absl::StatusOr<TableShape> ResolveDistanceBias(std::string matrix_name, int64_t num_heads,
                                                const v1::Selection& selection,

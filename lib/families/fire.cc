@@ -108,7 +108,7 @@ class FireFamilyImpl final : public Family {
   absl::string_view numerics_version() const override { return "fire-1"; }
   bool rows_are_positions() const override { return false; }
   std::vector<v1::Layout> layouts() const override { return {v1::LAYOUT_NORMALIZED_DISTANCE}; }
-  std::vector<v1::DType> dtypes() const override { return NearDTypes(); }
+  std::vector<v1::DType> dtypes() const override { return FloatDTypes(); }
 
   absl::Status Canonicalize(v1::EncodingSpec* spec) const override {
     return CanonicalizeFire(spec->mutable_fire());

@@ -20,6 +20,7 @@
 #include "lib/families/distance_bias.h"
 #include "lib/families/families.h"
 #include "lib/families/selection.h"
+#include "lib/families/store.h"
 #include "lib/numeric/log_exp.h"
 #include "lib/numeric/wide_functions.h"
 
@@ -145,7 +146,7 @@ class KerpleFamilyImpl final : public Family {
   std::vector<v1::Layout> layouts() const override {
     return {v1::LAYOUT_BIAS, v1::LAYOUT_BIAS_VECTOR};
   }
-  std::vector<v1::DType> dtypes() const override { return NearDTypes(); }
+  std::vector<v1::DType> dtypes() const override { return FloatDTypes(); }
 
   absl::Status Canonicalize(v1::EncodingSpec* spec) const override {
     return CanonicalizeKerple(spec->mutable_kerple());

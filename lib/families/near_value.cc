@@ -30,7 +30,8 @@ bool StoreIfSafe(NearValue near, v1::DType dtype, std::byte* out) {
 
 void StoreNear(NearValue near, v1::DType dtype, absl::FunctionRef<WideFloat()> exact,
                std::byte* out) {
-  if (!StoreIfSafe(near, dtype, out)) StoreElement(exact(), dtype, out);
+  const bool stored = dtype != v1::DTYPE_F64 && StoreIfSafe(near, dtype, out);
+  if (!stored) StoreElement(exact(), dtype, out);
 }
 
 }  // namespace posenc

@@ -18,7 +18,7 @@ struct NearValue {
 
 // Writes the real number rounded once to the dtype, little-endian: from `near` where
 // its error leaves no doubt, else from `exact()`, which is slow and seldom called.
-// REQUIRES: a float dtype but F64, for which the error would always leave a doubt.
+// An F64 always is, since the error leaves it in doubt. REQUIRES: a float dtype.
 void StoreNear(NearValue near, v1::DType dtype, absl::FunctionRef<WideFloat()> exact,
                std::byte* out);
 

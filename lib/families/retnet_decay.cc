@@ -30,7 +30,9 @@ using v1::RetnetDecaySpec;
 
 // 1 - gamma stays far above the last of WideFloat's bits.
 constexpr int64_t kMaxHeads = 64;
-// e^-105 is below half of float32's smallest number, so every dtype has 0 there.
+// e^x is below half of the smallest number from here down: of float64's, and of
+// float32's, which is below the others'.
+constexpr double kVanishing64 = -746;
 constexpr double kVanishing = -105;
 
 absl::Status CanonicalizeRetnet(RetnetDecaySpec* spec) {
@@ -134,10 +136,11 @@ class RetnetDecayPlan final : public Plan {
                std::byte* out) const {
     const int64_t width = ElementBytes(dtype);
     const double norm = normalized_ ? std::sqrt(row.decay.PowerSum(row.terms())) : 1;
+    const double vanishing = dtype == v1::DTYPE_F64 ? kVanishing64 : kVanishing;
     for (int64_t key = key_begin; key < key_end; ++key, out += width) {
       const int64_t distance = row.query - key;
       const DoubleDouble exponent = row.decay.Exponent(HalfSteps(row, distance));
-      if (distance < 0 || exponent.hi < kVanishing) {
+      if (distance < 0 || exponent.hi < vanishing) {
         StoreElement(0.0f, dtype, out);
         continue;
       }
@@ -170,7 +173,7 @@ class RetnetDecayFamilyImpl final : public Family {
   std::vector<v1::Layout> layouts() const override {
     return {std::begin(kLayouts), std::end(kLayouts)};
   }
-  std::vector<v1::DType> dtypes() const override { return NearDTypes(); }
+  std::vector<v1::DType> dtypes() const override { return FloatDTypes(); }
 
   absl::Status Canonicalize(v1::EncodingSpec* spec) const override {
     return CanonicalizeRetnet(spec->mutable_retnet_decay());

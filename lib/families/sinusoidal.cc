@@ -14,7 +14,8 @@
 // in relative order, of an attention_grid's distances. Row addresses: p for ascending
 // ranges, -p for the orders that descend.
 //
-// Vaswani et al., arXiv:1706.03762. Presets: sinusoidal_presets.h. Rules of the
+// Vaswani et al., arXiv:1706.03762; reference/other-encodings.md, sections 1.1 to 1.7, 1.12,
+// 1.13. Presets: sinusoidal_presets.h. Rules of the
 // fields: sinusoidal_spec.h. Values: sinusoidal_plan.h.
 #include <algorithm>
 #include <cmath>

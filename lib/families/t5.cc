@@ -17,7 +17,8 @@
 //   [B, L, G], bias [B, H, L, G];  GLOBAL_BLOCK_IDS global_block_ids [B, L];
 //   GLOBAL_SEGMENT_IDS global_segment_ids [B, G]: 1 where the block has tokens
 //
-// Raffel et al., arXiv:1910.10683. The formula and its roundings: t5_buckets.h.
+// Raffel et al., arXiv:1910.10683; reference/other-encodings.md, section 3. The formula and its
+// roundings: t5_buckets.h.
 // Values: t5_plan.h.
 #include <algorithm>
 #include <cstring>

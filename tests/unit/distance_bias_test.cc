@@ -116,7 +116,20 @@ Real SlowRetnet(bool normalized, int head, int64_t query, int64_t keys, int64_t 
   return normalized ? power / Sqrt(sum) : power;
 }
 
-// Row `query` of every head in all dtypes against value(head, distance).
+// Row `query` of every head in f64 against value(head, distance).
+template <typename Value>
+void ExpectCorrectlyRounded64(const std::string& spec, int64_t query, int64_t keys, Value value) {
+  const auto got = FillOne(spec, SelectGrid(1, keys, query), "dtype: DTYPE_F64").As<double>();
+  for (size_t i = 0; i < got.size(); ++i) {
+    const int64_t distance = query - static_cast<int64_t>(i) % keys;
+    const Real want = distance < 0
+                          ? Real(0.0)
+                          : value(static_cast<int>(static_cast<int64_t>(i) / keys), distance);
+    ASSERT_EQ(got[i], want.ToDouble()) << spec << " element " << i;
+  }
+}
+
+// Row `query` of every head in the other dtypes against value(head, distance).
 template <typename Value>
 void ExpectCorrectlyRounded(const std::string& spec, int64_t query, int64_t keys, Value value) {
   const FilledTensor f32 = FillOne(spec, SelectGrid(1, keys, query));
@@ -142,9 +155,11 @@ TEST(KerpleTest, IsCorrectlyRounded) {
     const auto spec = Canonicalize(Spec(text));
     ASSERT_TRUE(spec.ok()) << spec.status();
     for (const int64_t query : {int64_t{60}, int64_t{2000000000}}) {
-      ExpectCorrectlyRounded(text, query, 70, [&](int head, int64_t d) {
+      const auto value = [&](int head, int64_t d) {
         return SlowKerple(spec->proto().kerple(), head, d);
-      });
+      };
+      ExpectCorrectlyRounded(text, query, 70, value);
+      ExpectCorrectlyRounded64(text, query, 70, value);
     }
   }
 }
@@ -159,7 +174,9 @@ TEST(SandwichTest, IsCorrectlyRounded) {
 
 TEST(FireTest, IsCorrectlyRounded) {
   for (const int64_t query : {int64_t{100}, int64_t{700}, int64_t{2000000000}}) {
-    ExpectCorrectlyRounded(kFire, query, 120, [&](int, int64_t d) { return SlowFire(query, d); });
+    const auto value = [&](int, int64_t d) { return SlowFire(query, d); };
+    ExpectCorrectlyRounded(kFire, query, 120, value);
+    ExpectCorrectlyRounded64(kFire, query, 120, value);
   }
 }
 
@@ -167,9 +184,11 @@ TEST(RetnetDecayTest, IsCorrectlyRounded) {
   for (const char* spec : {kRetnet, kPlainRetnet}) {
     // The last has its keys far before the query.
     for (const auto& [query, keys] : {std::pair<int64_t, int64_t>(30, 40), {900, 20}, {5000, 8}}) {
-      ExpectCorrectlyRounded(spec, query, keys, [&, q = query, k = keys](int head, int64_t d) {
+      const auto value = [&, q = query, k = keys](int head, int64_t d) {
         return SlowRetnet(spec == std::string(kRetnet), head, q, k, d);
-      });
+      };
+      ExpectCorrectlyRounded(spec, query, keys, value);
+      ExpectCorrectlyRounded64(spec, query, keys, value);
     }
   }
 }

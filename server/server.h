@@ -34,7 +34,7 @@ struct ServerOptions {
   EngineOptions engine = {.max_table_bytes = uint64_t{16} << 30,
                           .max_position_ids = uint64_t{1} << 18};
   uint64_t max_request_bytes = uint64_t{4} << 20;
-  uint64_t max_upload_bytes = uint64_t{256} << 20;  // of all uploads together
+  uint64_t max_upload_bytes = uint64_t{256} << 20;  // of all uploads together; more while plans are made
   uint64_t max_queue = 128;
   uint64_t max_concurrent_streams = 128;
   uint64_t compute_threads = 0;                                       // 0: one a processor

@@ -37,7 +37,8 @@ class Client {
   explicit Client(std::shared_ptr<Connection> connection, ClientOptions options = {});
 
   // A table whose header has arrived, at request.read_offset(). The reader keeps
-  // the connection alive and does not need the client.
+  // the connection alive and does not need the client. A request whose tables of
+  // numbers make it larger than a message is uploaded in pieces, again by each attempt.
   absl::StatusOr<TableReader> GetTable(const v1::GetTableRequest& request) const;
 
   absl::StatusOr<v1::DescribeTableResponse> DescribeTable(

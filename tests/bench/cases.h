@@ -10,6 +10,8 @@
 
 namespace posenc::bench {
 
+struct WirePeers;  // wire_peers.h
+
 // kernels.cc: filling tables, against storing the same bytes.
 void AddKernelCases(Rounds* rounds, const Region& region);
 std::vector<Goal> KernelGoals();
@@ -18,9 +20,14 @@ std::vector<Goal> KernelGoals();
 void AddPeerCases(Rounds* rounds);
 std::vector<Goal> PeerGoals();
 
-// wire.cc: a real server, against a raw socket and against empty calls.
-void AddWireCases(Rounds* rounds, const Region& region);
+// wire.cc: streams of a real server, against a raw socket and the usual gRPC code.
+// REQUIRES: region has 1 GiB.
+void AddWireCases(Rounds* rounds, const std::shared_ptr<WirePeers>& peers, const Region& region);
 std::vector<Goal> WireGoals();
+
+// calls.cc: small calls, against empty ones.
+void AddCallCases(Rounds* rounds, const std::shared_ptr<WirePeers>& peers);
+std::vector<Goal> CallGoals();
 
 // handover.cc: a table in shared memory, against private memory.
 void AddHandOverCases(Rounds* rounds);

@@ -2,19 +2,19 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
-
-#include "grpcpp/grpcpp.h"
-#include "posenc/v1/service.grpc.pb.h"
 
 namespace posenc::bench {
 namespace {
@@ -32,24 +32,36 @@ bool SendAll(int socket, const std::vector<char>& buffer, uint64_t bytes) {
   return true;
 }
 
-class NaiveService final : public v1::PositionalEncodingService::Service {
- public:
-  // A request's read_offset is the size of its chunks; the table has 64 MiB.
-  grpc::Status GetTable(grpc::ServerContext*, const v1::GetTableRequest* request,
-                        grpc::ServerWriter<v1::GetTableResponse>* writer) override {
-    const size_t chunk = request->read_offset();
-    for (size_t at = 0; at < table_.size(); at += chunk) {
-      v1::GetTableResponse response;
-      response.set_offset(at);
-      response.set_data(table_.data() + at, chunk);
-      writer->Write(response);
-    }
-    return grpc::Status::OK;
-  }
-
- private:
-  const std::vector<char> table_ = std::vector<char>(size_t{64} << 20, 1);
+union Address {
+  sockaddr any;
+  sockaddr_in tcp;
+  sockaddr_un unix_path;
 };
+
+Address AddressOf(int port, const std::string& unix_path) {
+  Address address = {};
+  if (unix_path.empty()) {
+    address.tcp.sin_family = AF_INET;
+    address.tcp.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.tcp.sin_port = htons(static_cast<uint16_t>(port));
+  } else {
+    address.unix_path.sun_family = AF_UNIX;
+    std::strncpy(address.unix_path.sun_path, unix_path.c_str(),
+                 sizeof(address.unix_path.sun_path) - 1);
+  }
+  return address;
+}
+
+socklen_t SizeOf(const std::string& unix_path) {
+  return unix_path.empty() ? sizeof(sockaddr_in) : sizeof(sockaddr_un);
+}
+
+// The raw limit that the goals name is that of cubic; who sends, decides.
+int MakeSocket(const std::string& unix_path) {
+  const int made = socket(unix_path.empty() ? AF_INET : AF_UNIX, SOCK_STREAM, 0);
+  if (unix_path.empty()) setsockopt(made, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5);
+  return made;
+}
 
 }  // namespace
 
@@ -72,18 +84,36 @@ Child::~Child() {
   waitpid(pid_, nullptr, 0);
 }
 
-void ServeRawSocket(int port_pipe) {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  if (bind(listener, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      listen(listener, 1) != 0) {
-    _exit(1);
+Worker::Pipes::Pipes() {
+  if (pipe(to) != 0 || pipe(from) != 0) std::abort();
+}
+
+Worker::Worker(const std::function<double(uint64_t)>& run)
+    : child_([&](int port_pipe) {
+        SayPort(port_pipe, 0);
+        uint64_t argument = 0;
+        while (read(pipes_.to[0], &argument, sizeof(argument)) == sizeof(argument)) {
+          const double seconds = run(argument);
+          if (write(pipes_.from[1], &seconds, sizeof(seconds)) != sizeof(seconds)) break;
+        }
+      }) {}
+
+double Worker::Run(uint64_t argument) {
+  double seconds = 0;
+  if (write(pipes_.to[1], &argument, sizeof(argument)) != sizeof(argument) ||
+      read(pipes_.from[0], &seconds, sizeof(seconds)) != sizeof(seconds)) {
+    std::abort();
   }
-  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
-  SayPort(port_pipe, ntohs(address.sin_port));
+  return seconds;
+}
+
+void ServeRawSocket(int port_pipe, const std::string& unix_path) {
+  const int listener = MakeSocket(unix_path);
+  Address address = AddressOf(0, unix_path);
+  socklen_t size = SizeOf(unix_path);
+  if (bind(listener, &address.any, size) != 0 || listen(listener, 1) != 0) _exit(1);
+  getsockname(listener, &address.any, &size);
+  SayPort(port_pipe, unix_path.empty() ? ntohs(address.tcp.sin_port) : 0);
   const std::vector<char> buffer(size_t{1} << 20, 1);
   const int connection = accept(listener, nullptr, nullptr);
   uint64_t bytes = 0;
@@ -92,15 +122,13 @@ void ServeRawSocket(int port_pipe) {
   }
 }
 
-void ServeNaively(int port_pipe) {
-  NaiveService service;
-  grpc::ServerBuilder builder;
-  int port = 0;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
-  builder.RegisterService(&service);
-  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  SayPort(port_pipe, port);
-  server->Wait();
+int ConnectRawSocket(int port, const std::string& unix_path) {
+  const int connection = MakeSocket(unix_path);
+  const Address address = AddressOf(port, unix_path);
+  if (connect(connection, &address.any, SizeOf(unix_path)) != 0) std::abort();
+  const int on = 1;
+  if (unix_path.empty()) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  return connection;
 }
 
 }  // namespace posenc::bench

@@ -23,14 +23,18 @@ struct Goal {
   std::string id;       // G1 ... of reference/performance.md, or empty: no goal
   std::string what;     // "EXACT f32 cos_sin, 64 MiB, against stores"
   std::string fast;     // the case whose speed counts
-  std::string measure;  // the case that it is measured against
-  double target;        // speed of `fast` in units of `measure`: at least this
+  std::string measure;  // the case that it is measured against; empty: the number itself
+  double target;        // speed of `fast` in units of `measure`: at least this;
+                        // of the number itself: at most this
 };
 
 // A case that is not there (a peer that is not installed) makes a row "not run".
 class Rounds {
  public:
   void Add(const std::string& name, Run run) { cases_[name] = std::move(run); }
+
+  // A further number of the run under way, as if a case of this name had given it.
+  void Note(const std::string& name, double number);
 
   // One warm-up round and `count` that count.
   void RunAll(int count);
@@ -40,8 +44,11 @@ class Rounds {
   void Report(const std::vector<Goal>& goals, const std::string& json_path) const;
 
  private:
+  std::vector<double> NumbersOf(const Goal& goal) const;
+
   std::map<std::string, Run> cases_;
   std::map<std::string, std::vector<double>> seconds_;  // a number a round
+  bool warming_up_ = true;                              // nothing is kept
 };
 
 }  // namespace posenc::bench

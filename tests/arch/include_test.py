@@ -11,18 +11,19 @@ ROOT = pathlib.Path(sys.argv[1])
 PROTO = {"posenc/v1"}
 ALLOWED = {
     "lib/base": {"lib/base"},
+    "lib/hash": {"lib/hash"},
     "lib/numeric": {"lib/base", "lib/numeric"},
     "lib/families": {"lib/base", "lib/numeric", "lib/families"},
     "lib/model_config": {"lib/base", "lib/model_config"},
-    "lib/cache": {"lib/cache"},
-    "lib/engine": {"lib/base", "lib/cache", "lib/families", "lib/model_config", "lib/engine"},
-    "server": {"lib/base", "lib/cache", "lib/engine", "server"},
-    "client": {"posenc", "client"},  # public headers are "posenc/...", without v1
+    "lib/cache": {"lib/hash", "lib/cache"},
+    "lib/engine": {"lib/base", "lib/hash", "lib/cache", "lib/families", "lib/model_config", "lib/engine"},
+    "server": {"lib/base", "lib/hash", "lib/cache", "lib/engine", "server"},
+    "client": {"posenc", "client", "lib/hash"},  # public headers are "posenc/...", without v1
     "client/embedded": {"posenc", "client", "client/embedded", "lib/engine"},
     "client/cli": {"posenc", "client", "client/embedded", "client/cli", "lib/numeric"},
 }
-NO_PROTO = {"lib/numeric", "lib/cache"}
-NO_GRPC = {"lib/base", "lib/numeric", "lib/families", "lib/model_config", "lib/cache",
+NO_PROTO = {"lib/hash", "lib/numeric", "lib/cache"}
+NO_GRPC = {"lib/base", "lib/hash", "lib/numeric", "lib/families", "lib/model_config", "lib/cache",
            "lib/engine", "client/embedded"}
 NO_LOGGING = NO_GRPC - {"client/embedded"}
 

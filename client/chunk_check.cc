@@ -7,7 +7,6 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "xxhash.h"
 
 namespace posenc {
 namespace {
@@ -85,19 +84,25 @@ absl::Status CheckChunk(const TableChunk& chunk, uint64_t offset, uint64_t total
     return absl::InternalError(absl::StrCat("malformed stream: a message at offset ", chunk.offset,
                                             " follows byte ", offset));
   }
-  if (chunk.data.size() > total_bytes - offset) {
-    return absl::InternalError(absl::StrCat("malformed stream: ", chunk.data.size(),
-                                            " bytes at offset ", offset, " of a table of ",
-                                            total_bytes));
-  }
-  if (!chunk.checksum.has_value()) return absl::OkStatus();
-  const uint64_t checksum = XXH3_64bits(chunk.data.data(), chunk.data.size());
-  if (checksum != *chunk.checksum) {
-    return absl::DataLossError(
-        absl::StrFormat("checksum of the %d bytes at offset %d is %016x, the server said %016x",
-                        chunk.data.size(), offset, checksum, *chunk.checksum));
+  const size_t bytes = DataBytes(chunk);
+  if (bytes > total_bytes - offset) {
+    return absl::InternalError(absl::StrCat("malformed stream: ", bytes, " bytes at offset ",
+                                            offset, " of a table of ", total_bytes));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckChecksum(const TableChunk& chunk, uint64_t checksum) {
+  if (!chunk.checksum.has_value() || checksum == *chunk.checksum) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrFormat("checksum of the %d bytes at offset %d is %016x, the server said %016x",
+                      DataBytes(chunk), chunk.offset, checksum, *chunk.checksum));
+}
+
+size_t DataBytes(const TableChunk& chunk) {
+  size_t bytes = chunk.data.size();
+  for (const std::span<const std::byte> piece : chunk.more_data) bytes += piece.size();
+  return bytes;
 }
 
 }  // namespace posenc

@@ -6,6 +6,7 @@
 #ifndef POSENC_CLIENT_CHUNK_CHECK_H_
 #define POSENC_CLIENT_CHUNK_CHECK_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -21,9 +22,15 @@ absl::Status CheckHeader(const v1::TableHeader& header);
 // A resumed read: the header is of the table that was being read.
 absl::Status CheckSameTable(const v1::TableHeader& first, const v1::TableHeader& resumed);
 
-// The message continues at `offset` and stays inside the table; its checksum
-// holds. REQUIRES: offset <= total_bytes.
+// The message continues at `offset` and stays inside the table.
+// REQUIRES: offset <= total_bytes.
 absl::Status CheckChunk(const TableChunk& chunk, uint64_t offset, uint64_t total_bytes);
+
+// Its data has the checksum that it says, if it says one; `checksum` is XXH3-64 of it.
+absl::Status CheckChecksum(const TableChunk& chunk, uint64_t checksum);
+
+// Bytes of its data.
+size_t DataBytes(const TableChunk& chunk);
 
 }  // namespace posenc
 

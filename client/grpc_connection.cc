@@ -36,13 +36,14 @@ class GrpcConnection final : public Connection {
  public:
   // `hand_over` may be null.
   GrpcConnection(const std::shared_ptr<grpc::Channel>& channel, std::unique_ptr<HandOver> hand_over)
-      : stub_(v1::PositionalEncodingService::NewStub(channel)),
+      : tables_(channel),
+        stub_(v1::PositionalEncodingService::NewStub(channel)),
         health_(grpc::health::v1::Health::NewStub(channel)),
         hand_over_(std::move(hand_over)) {}
 
   std::unique_ptr<TableStream> GetTable(const v1::GetTableRequest& request,
                                         const CallContext& context) override {
-    return OpenTableStream(stub_.get(), request, context);
+    return tables_.Open(request, context);
   }
 
   absl::StatusOr<SharedTable> ShareTable(const v1::GetTableRequest& request,
@@ -93,6 +94,7 @@ class GrpcConnection final : public Connection {
     return response;
   }
 
+  const RawTableStub tables_;
   const std::unique_ptr<Stub> stub_;
   const std::unique_ptr<grpc::health::v1::Health::Stub> health_;
   const std::unique_ptr<HandOver> hand_over_;

@@ -5,20 +5,34 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/chunk_parser.h"
 #include "client/request_parts.h"
 #include "client/status_from_grpc.h"
 #include "grpcpp/grpcpp.h"
+#include "grpcpp/support/async_stream.h"
+#include "posenc/v1/service.pb.h"
 
 namespace posenc {
 namespace {
 
-using Stub = v1::PositionalEncodingService::Stub;
+using grpc::internal::RpcMethod;
+using v1::GetTableFromUploadRequest;
+
+constexpr char kGetTable[] = "/posenc.v1.PositionalEncodingService/GetTable";
+constexpr char kGetTableFromUpload[] = "/posenc.v1.PositionalEncodingService/GetTableFromUpload";
+
+// As generated stubs have them, but for the answers.
+using Reader = grpc::ClientAsyncReader<grpc::ByteBuffer>;
+using ReaderFactory = grpc::internal::ClientAsyncReaderFactory<grpc::ByteBuffer>;
+using ReaderWriter = grpc::ClientAsyncReaderWriter<GetTableFromUploadRequest, grpc::ByteBuffer>;
+using ReaderWriterFactory =
+    grpc::internal::ClientAsyncReaderWriterFactory<GetTableFromUploadRequest, grpc::ByteBuffer>;
 
 // One operation at a time on a completion queue of its own: the caller's thread does
 // the work, as with the synchronous reader (the callback reader halves the
 // throughput with a thread hop a message), and a wait can have an end.
 //
-// GrpcCall: grpc::ClientAsyncReader, or the one that also writes.
+// GrpcCall: Reader or ReaderWriter.
 template <typename GrpcCall>
 class GrpcTableStream : public TableStream {
  public:
@@ -35,18 +49,16 @@ class GrpcTableStream : public TableStream {
   }
 
   absl::StatusOr<std::optional<TableChunk>> Read() override {
-    call_->Read(&message_, nullptr);
+    raw_.Clear();  // before more memory is taken
+    call_->Read(&raw_, nullptr);
     if (!Await()) {
       if (absl::Status status = Finish(); !status.ok()) return status;
       return std::nullopt;
     }
     TableChunk chunk;
-    if (message_.has_header()) chunk.header = &message_.header();
-    chunk.offset = message_.offset();
-    chunk.checksum = message_.checksum();
-    chunk.content_hash = message_.content_hash();
-    chunk.data = std::as_bytes(std::span<const char>(message_.data()));
-    return chunk;
+    if (parser_.Parse(&raw_, &chunk)) return chunk;
+    return absl::InternalError(
+        absl::StrCat("malformed stream: ", raw_.Length(), " bytes that are no GetTableResponse"));
   }
 
  protected:
@@ -94,26 +106,29 @@ class GrpcTableStream : public TableStream {
   }
 
   const absl::Duration progress_timeout_;
-  v1::GetTableResponse message_;  // kept, so that its buffers are used again
+  grpc::ByteBuffer raw_;  // what the last chunk views
+  ChunkParser parser_;
   bool timed_out_ = false;
   bool finished_ = false;
 };
 
-class DownloadStream final : public GrpcTableStream<grpc::ClientAsyncReader<v1::GetTableResponse>> {
+class DownloadStream final : public GrpcTableStream<Reader> {
  public:
-  DownloadStream(Stub* stub, const v1::GetTableRequest& request, const CallContext& context)
+  DownloadStream(grpc::Channel* channel, const RpcMethod& method,
+                 const v1::GetTableRequest& request, const CallContext& context)
       : GrpcTableStream(context) {
-    Start(stub->PrepareAsyncGetTable(&context_, request, &queue_));
+    Start(std::unique_ptr<Reader>(ReaderFactory::Create(channel, &queue_, method, &context_,
+                                                        request, /*start=*/false, nullptr)));
   }
 };
 
-class UploadStream final
-    : public GrpcTableStream<
-          grpc::ClientAsyncReaderWriter<v1::GetTableFromUploadRequest, v1::GetTableResponse>> {
+class UploadStream final : public GrpcTableStream<ReaderWriter> {
  public:
-  UploadStream(Stub* stub, RequestParts parts, const CallContext& context)
+  UploadStream(grpc::Channel* channel, const RpcMethod& method, RequestParts parts,
+               const CallContext& context)
       : GrpcTableStream(context) {
-    Start(stub->PrepareAsyncGetTableFromUpload(&context_, &queue_));
+    Start(std::unique_ptr<ReaderWriter>(ReaderWriterFactory::Create(
+        channel, &queue_, method, &context_, /*start=*/false, nullptr)));
     // A write that fails has a status, which Read finds.
     for (std::optional<v1::GetTableFromUploadRequest> message = parts.Next(); message;
          message = parts.Next()) {
@@ -127,15 +142,21 @@ class UploadStream final
 
 }  // namespace
 
-std::unique_ptr<TableStream> OpenTableStream(Stub* stub, const v1::GetTableRequest& request,
-                                             const CallContext& context) {
+RawTableStub::RawTableStub(std::shared_ptr<grpc::Channel> channel)
+    : channel_(std::move(channel)),
+      get_table_(kGetTable, RpcMethod::SERVER_STREAMING, channel_),
+      get_table_from_upload_(kGetTableFromUpload, RpcMethod::BIDI_STREAMING, channel_) {}
+
+std::unique_ptr<TableStream> RawTableStub::Open(const v1::GetTableRequest& request,
+                                                const CallContext& context) const {
   if (request.ByteSizeLong() > kMaxRequestMessageBytes) {
     RequestParts parts(request);
     if (parts.has_tables()) {
-      return std::make_unique<UploadStream>(stub, std::move(parts), context);
+      return std::make_unique<UploadStream>(channel_.get(), get_table_from_upload_,
+                                            std::move(parts), context);
     }
   }
-  return std::make_unique<DownloadStream>(stub, request, context);
+  return std::make_unique<DownloadStream>(channel_.get(), get_table_, request, context);
 }
 
 }  // namespace posenc

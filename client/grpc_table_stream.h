@@ -4,16 +4,30 @@
 
 #include <memory>
 
+#include "grpcpp/channel.h"
+#include "grpcpp/impl/codegen/rpc_method.h"
 #include "posenc/connection.h"
-#include "posenc/v1/service.grpc.pb.h"
+#include "posenc/v1/table.pb.h"
 
 namespace posenc {
 
-// Never null; errors come from its first Read. A request whose tables make it larger
-// than one message goes by GetTableFromUpload: it is written here, before this returns.
-std::unique_ptr<TableStream> OpenTableStream(v1::PositionalEncodingService::Stub* stub,
-                                             const v1::GetTableRequest& request,
-                                             const CallContext& context);
+// Opens streams whose messages are not parsed into protobuf's own memory: generated
+// stubs would, and so copy every byte. Thread-safe.
+class RawTableStub {
+ public:
+  explicit RawTableStub(std::shared_ptr<grpc::Channel> channel);
+
+  // Never null; errors come from its first Read. A request whose tables make it larger
+  // than one message goes by GetTableFromUpload: it is written here, before this returns.
+  // The stream must not outlive this.
+  std::unique_ptr<TableStream> Open(const v1::GetTableRequest& request,
+                                    const CallContext& context) const;
+
+ private:
+  const std::shared_ptr<grpc::Channel> channel_;
+  const grpc::internal::RpcMethod get_table_;
+  const grpc::internal::RpcMethod get_table_from_upload_;
+};
 
 }  // namespace posenc
 

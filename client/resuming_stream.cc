@@ -1,5 +1,6 @@
 #include "client/resuming_stream.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -8,6 +9,12 @@
 #include "client/chunk_check.h"
 
 namespace posenc {
+namespace {
+
+// More than the caches of a core hold.
+constexpr size_t kPastCachesBytes = size_t{4} << 20;
+
+}  // namespace
 
 ResumingStream::ResumingStream(std::shared_ptr<Connection> connection,
                                const v1::GetTableRequest& request, const ClientOptions& options)
@@ -19,41 +26,46 @@ ResumingStream::ResumingStream(std::shared_ptr<Connection> connection,
       backoff_(options.retry, options.clock) {}
 
 absl::Status ResumingStream::Open() {
-  while (!opened_ && !ended_) {
-    absl::StatusOr<std::span<const std::byte>> bytes = Step();
-    if (!bytes.ok()) return bytes.status();
-    first_bytes_ = *bytes;
-  }
-  return absl::OkStatus();
+  while (!opened_ && error_.ok()) Step();
+  return error_;
 }
 
-absl::StatusOr<std::span<const std::byte>> ResumingStream::Next() {
-  if (!first_bytes_.empty()) return std::exchange(first_bytes_, {});
-  while (!ended_) {
-    absl::StatusOr<std::span<const std::byte>> bytes = Step();
-    if (!bytes.ok() || !bytes->empty()) return bytes;
+absl::StatusOr<size_t> ResumingStream::Read(std::span<std::byte> out) {
+  const bool past_caches = out.size() >= kPastCachesBytes;
+  while (error_.ok()) {
+    if (!unread_.empty()) return TakeUnread(out);
+    if (chunk_.has_value()) {
+      const size_t bytes = DataBytes(*chunk_);
+      const bool fits = bytes <= out.size();
+      Note(Verify({.to = fits ? out.data() : nullptr, .past_caches = past_caches}));
+      if (error_.ok() && fits && bytes > 0) return bytes;
+    } else if (ended_) {
+      return 0;
+    } else {
+      Step();
+    }
   }
-  return std::span<const std::byte>();
+  return error_;
 }
 
-// One message, one end, or one recovery. The bytes may be empty.
-absl::StatusOr<std::span<const std::byte>> ResumingStream::Step() {
-  if (!error_.ok()) return error_;
+// One message, one end, or one recovery.
+void ResumingStream::Step() {
   if (stream_ == nullptr) OpenAttempt();
   absl::StatusOr<std::optional<TableChunk>> message = stream_->Read();
   if (message.ok() && message->has_value()) {
-    error_ = Accept(**message);
+    Note(Accept(**message));
   } else if (opened_ && offset_ == header_.total_bytes() && !hash_due_) {
     Close();  // all bytes are here and verified: how the stream ends does not matter
   } else {
-    error_ = message.ok() ? EndedTooSoon() : Recover(message.status());
+    Note(message.ok() ? EndedTooSoon() : Recover(message.status()));
   }
-  if (!error_.ok()) {
-    stream_.reset();
-    return error_;
-  }
-  const bool has_bytes = message.ok() && message->has_value();
-  return has_bytes ? (*message)->data : std::span<const std::byte>();
+}
+
+// An error is for ever, and the stream is of no more use.
+void ResumingStream::Note(absl::Status status) {
+  if (status.ok()) return;
+  error_ = std::move(status);
+  stream_.reset();
 }
 
 void ResumingStream::OpenAttempt() {
@@ -81,42 +93,74 @@ absl::Status ResumingStream::AcceptHeader(const TableChunk& chunk) {
                                           " of a table of ", header_.total_bytes(), " bytes"));
 }
 
+// All that can be said of a message before its bytes are looked at.
 absl::Status ResumingStream::Accept(const TableChunk& chunk) {
   const bool first = first_message_;
   if (absl::Status status = AcceptHeader(chunk); !status.ok()) return status;
   if (absl::Status status = CheckChunk(chunk, offset_, header_.total_bytes()); !status.ok()) {
     return status;
   }
-  offset_ += chunk.data.size();
+  const uint64_t end = offset_ + DataBytes(chunk);
   // Without this a peer could keep a reader for ever with messages that say nothing.
-  if (chunk.data.empty() && !first && chunk.content_hash.empty()) {
+  if (end == offset_ && !first && chunk.content_hash.empty()) {
     return absl::InternalError(
         absl::StrCat("malformed stream: an empty message at offset ", offset_));
   }
-  if (!chunk.data.empty()) backoff_.Reset();
-  if (hashes_all_) hash_.Update(chunk.data);
-  return chunk.content_hash.empty() ? absl::OkStatus() : AcceptContentHash(chunk.content_hash);
-}
-
-absl::Status ResumingStream::AcceptContentHash(absl::string_view from_server) {
-  if (offset_ != header_.total_bytes() || !hash_due_) {
-    return absl::InternalError(absl::StrCat("malformed stream: a content hash at offset ", offset_,
+  const bool hash_is_due = end == header_.total_bytes() && hash_due_;
+  if (!chunk.content_hash.empty() && !hash_is_due) {
+    return absl::InternalError(absl::StrCat("malformed stream: a content hash at offset ", end,
                                             " of ", header_.total_bytes(),
                                             hash_due_ ? "" : ", where none is due"));
   }
-  hash_due_ = false;
-  const std::string ours = hash_.Hex();
-  if (ours != from_server) {
-    return absl::DataLossError(absl::StrCat("content_hash of what arrived is ", ours,
-                                            ", the server said ", absl::CHexEscape(from_server)));
-  }
+  chunk_ = chunk;
   return absl::OkStatus();
+}
+
+// Hashes the data of chunk_ and copies it to `target`; if that is nowhere, leaves
+// it unread.
+absl::Status ResumingStream::Verify(CopyTarget target) {
+  const TableChunk chunk = *std::exchange(chunk_, std::nullopt);
+  const uint64_t checksum = HashAndCopy(chunk, hashes_all_ ? &hash_ : nullptr, target);
+  if (absl::Status status = CheckChecksum(chunk, checksum); !status.ok()) return status;
+  const size_t bytes = DataBytes(chunk);
+  offset_ += bytes;
+  if (bytes > 0) backoff_.Reset();
+  if (target.to == nullptr) {
+    KeepUnread(chunk.data);
+    for (const std::span<const std::byte> piece : chunk.more_data) KeepUnread(piece);
+  }
+  return chunk.content_hash.empty() ? absl::OkStatus() : CheckContentHash(chunk.content_hash);
+}
+
+void ResumingStream::KeepUnread(std::span<const std::byte> piece) {
+  if (!piece.empty()) unread_.push(piece);
+}
+
+size_t ResumingStream::TakeUnread(std::span<std::byte> out) {
+  size_t taken = 0;
+  while (taken < out.size() && !unread_.empty()) {
+    std::span<const std::byte>& piece = unread_.front();
+    const size_t count = std::min(piece.size(), out.size() - taken);
+    std::copy_n(piece.data(), count, out.data() + taken);
+    taken += count;
+    piece = piece.subspan(count);
+    if (piece.empty()) unread_.pop();
+  }
+  return taken;
+}
+
+absl::Status ResumingStream::CheckContentHash(absl::string_view from_server) {
+  hash_due_ = false;
+  const std::string ours = hash_.Hex128();
+  if (ours == from_server) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat("content_hash of what arrived is ", ours,
+                                          ", the server said ", absl::CHexEscape(from_server)));
 }
 
 void ResumingStream::Close() {
   stream_.reset();
   ended_ = true;
-  if (hashes_all_) content_hash_ = hash_.Hex();
+  if (hashes_all_) content_hash_ = hash_.Hex128();
 }
 
 // What is wrong with a stream that says it is over when it cannot be.
@@ -140,10 +184,11 @@ absl::Status ResumingStream::Recover(const absl::Status& status) {
 }
 
 void ResumingStream::Seek(uint64_t offset) {
+  chunk_.reset();
+  unread_ = {};
   stream_.reset();
-  first_bytes_ = {};
   offset_ = offset;
-  hash_ = ContentHash();
+  hash_ = Xxh3();
   hashes_all_ = offset == 0;
   content_hash_.clear();
   ended_ = false;

@@ -1,21 +1,26 @@
 // The bytes of one table in order, whatever happens to the streams that carry them.
 //
-//   open --> message, checked --> bytes        UNAVAILABLE: wait, open again at offset()
+//   open --> message, checked --> bytes        UNAVAILABLE: wait, open again there
 //
-// Everything that TableReader promises but the copying.
+// A byte is touched once: hashed, for its chunk's checksum and for the whole, and
+// copied to the caller while it is in the cache. Only where a chunk does not fit is
+// it hashed before any of it is handed out.
 #ifndef POSENC_CLIENT_RESUMING_STREAM_H_
 #define POSENC_CLIENT_RESUMING_STREAM_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <queue>
 #include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/content_hash.h"
+#include "client/hash_and_copy.h"
 #include "client/retry.h"
+#include "lib/hash/xxh3.h"
 #include "posenc/connection.h"
 #include "posenc/options.h"
 #include "posenc/v1/table.pb.h"
@@ -33,12 +38,10 @@ class ResumingStream {
 
   const v1::TableHeader& header() const { return header_; }
 
-  // Of the byte after those handed out.
-  uint64_t offset() const { return offset_; }
-
-  // The next bytes, verified; they stay until the next call. Empty at the end,
-  // and then the whole is verified.
-  absl::StatusOr<std::span<const std::byte>> Next();
+  // Writes the next bytes to the front of `out` and returns how many: verified, and
+  // none only at the end, when the whole is verified, too. After an error, what is
+  // in `out` is void. REQUIRES: `out` is not empty, unless all bytes were read.
+  absl::StatusOr<size_t> Read(std::span<std::byte> out);
 
   // Goes on at `offset`, with a new stream. Gives up the content hash.
   // REQUIRES: offset <= header().total_bytes().
@@ -48,10 +51,14 @@ class ResumingStream {
   std::string content_hash() const { return content_hash_; }
 
  private:
-  absl::StatusOr<std::span<const std::byte>> Step();
+  void Step();
   absl::Status Accept(const TableChunk& chunk);
   absl::Status AcceptHeader(const TableChunk& chunk);
-  absl::Status AcceptContentHash(absl::string_view from_server);
+  absl::Status Verify(CopyTarget target);
+  void KeepUnread(std::span<const std::byte> piece);
+  size_t TakeUnread(std::span<std::byte> out);
+  absl::Status CheckContentHash(absl::string_view from_server);
+  void Note(absl::Status status);
   void Close();
   absl::Status EndedTooSoon() const;
   absl::Status Recover(const absl::Status& status);
@@ -68,9 +75,13 @@ class ResumingStream {
   bool first_message_ = true;
   bool hash_due_ = false;  // the attempt began at byte 0 and has sent no content hash yet
 
-  std::span<const std::byte> first_bytes_;  // of the message that Open read, for Next
-  uint64_t offset_;
-  ContentHash hash_;
+  // The last message, while none of its bytes is hashed yet, and of one that was but
+  // did not fit what is left. Both lie in memory of stream_.
+  std::optional<TableChunk> chunk_;
+  std::queue<std::span<const std::byte>> unread_;
+
+  uint64_t offset_;  // of the byte after those verified
+  Xxh3 hash_;
   bool hashes_all_;  // hash_ is over all bytes before offset_
   std::string content_hash_;
   bool ended_ = false;

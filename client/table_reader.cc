@@ -1,7 +1,6 @@
 #include "posenc/table_reader.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,26 +71,22 @@ std::string TableReader::content_hash() const {
   return shared_ != nullptr ? shared_->content_hash : stream_->content_hash();
 }
 
-// Of the bytes from offset_ on; empty at the end.
-absl::StatusOr<std::span<const std::byte>> TableReader::Next() {
-  if (shared_ != nullptr) return shared_->bytes.subspan(offset_);
-  return stream_->Next();
+// As ResumingStream::Read.
+absl::StatusOr<size_t> TableReader::ReadSome(std::span<std::byte> out) {
+  if (stream_ != nullptr) return stream_->Read(out);
+  const size_t count = std::min(out.size(), shared_->bytes.size() - offset_);
+  std::copy_n(shared_->bytes.data() + offset_, count, out.data());
+  return count;
 }
 
 absl::StatusOr<size_t> TableReader::Read(std::span<std::byte> out) {
   size_t filled = 0;
   while (filled < out.size() || offset_ == header().total_bytes()) {
-    if (pending_.empty()) {
-      absl::StatusOr<std::span<const std::byte>> next = Next();
-      if (!next.ok()) return next.status();
-      if (next->empty()) break;
-      pending_ = *next;
-    }
-    const size_t count = std::min(pending_.size(), out.size() - filled);
-    std::memcpy(out.data() + filled, pending_.data(), count);
-    pending_ = pending_.subspan(count);
-    filled += count;
-    offset_ += count;
+    const absl::StatusOr<size_t> count = ReadSome(out.subspan(filled));
+    if (!count.ok()) return count.status();
+    if (*count == 0) break;
+    filled += *count;
+    offset_ += *count;
   }
   return filled;
 }
@@ -107,7 +102,6 @@ absl::Status TableReader::ReadAll(std::span<std::byte> out) {
 
 void TableReader::GoTo(uint64_t offset) {
   if (offset == offset_) return;
-  pending_ = {};
   offset_ = offset;
   if (stream_ != nullptr) stream_->Seek(offset);
 }

@@ -41,12 +41,13 @@ class BothServer {
         server_({"--listen", "127.0.0.1:0", "--listen", "unix:" + path_, "--page-cache-bytes",
                  page_cache_bytes, "--log-level", "error"}) {}
 
-  pid_t pid() { return server_.process().pid(); }
-  Addresses addresses() const { return {server_.address(), path_}; }
+  pid_t pid() const { return server_.pid(); }
+  Addresses addresses() const { return {tcp_, path_}; }
 
  private:
   const std::string path_;
   testing::ServerProcess server_;
+  const std::string tcp_ = server_.address();
 };
 
 // REQUIRES: made before this process uses gRPC.

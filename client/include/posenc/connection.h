@@ -45,6 +45,8 @@ struct TableChunk {
   std::optional<uint64_t> checksum;
   absl::string_view content_hash;  // last message of a read from 0
   std::span<const std::byte> data;
+  // What follows `data`, where a message lies in several pieces of memory.
+  std::span<const std::span<const std::byte>> more_data;
 };
 
 // The stream of one attempt, as the peer sends it: nothing is checked here.

@@ -97,7 +97,7 @@ class TableReader {
   TableReader(std::unique_ptr<ResumingStream> stream, absl::Status why_streamed, uint64_t offset);
   TableReader(SharedTable shared, uint64_t offset);
 
-  absl::StatusOr<std::span<const std::byte>> Next();
+  absl::StatusOr<size_t> ReadSome(std::span<std::byte> out);
   absl::StatusOr<const v1::TensorInfo*> FindTensor(absl::string_view name) const;
   void GoTo(uint64_t offset);
 
@@ -106,7 +106,6 @@ class TableReader {
   std::unique_ptr<const SharedTable> shared_;
 
   absl::Status why_streamed_;
-  std::span<const std::byte> pending_;  // verified, not yet copied out
   uint64_t offset_;
 };
 

@@ -59,28 +59,58 @@ grpc::Slice Pin(const Slice& slice) {
 
 }  // namespace
 
-ChunkWriter::ChunkWriter(const v1::TableHeader& header, uint64_t offset)
-    : header_(header.SerializeAsString()), offset_(offset), total_bytes_(header.total_bytes()) {
-  if (offset == 0) content_hash_.emplace();
+ChunkWriter::ChunkWriter(const v1::TableHeader& header, uint64_t offset,
+                         ContentHashes* content_hashes)
+    : header_(header.SerializeAsString()),
+      table_id_(header.table_id()),
+      offset_(offset),
+      total_bytes_(header.total_bytes()),
+      content_hashes_(content_hashes) {
+  if (offset != 0) return;
+  if (content_hashes_ != nullptr) content_hash_ = content_hashes_->Find(table_id_);
+  if (!content_hash_.has_value()) hashing_.emplace();
+}
+
+// The checksum of a slice, whose bytes are read at most once, for both hashes.
+uint64_t ChunkWriter::HashData(const Slice& slice) {
+  const bool is_page = slice.page != nullptr && slice.bytes.size() == slice.page->bytes();
+  const std::optional<uint64_t> known = is_page ? slice.page->checksum() : std::nullopt;
+  Xxh3 checksum;
+  if (known.has_value()) {
+    if (hashing_.has_value()) hashing_->Update(slice.bytes);
+    return *known;
+  }
+  if (hashing_.has_value()) {
+    Xxh3::UpdateBoth(slice.bytes, &checksum, &*hashing_);
+  } else {
+    checksum.Update(slice.bytes);
+  }
+  if (is_page) slice.page->KeepChecksum(checksum.Digest64());
+  return checksum.Digest64();
+}
+
+// Of the whole table, after its last byte; empty if it was not read from its first.
+std::string ChunkWriter::ContentHash() {
+  if (hashing_.has_value()) {
+    content_hash_ = hashing_->Hex128();
+    hashing_.reset();
+    if (content_hashes_ != nullptr) content_hashes_->Keep(table_id_, *content_hash_);
+  }
+  return content_hash_.value_or("");
 }
 
 grpc::ByteBuffer ChunkWriter::Frame(const Slice& slice) {
   const uint64_t offset = offset_;
   offset_ += slice.bytes.size();
-  std::string content_hash;
-  if (content_hash_.has_value()) {
-    content_hash_->Update(slice.bytes);
-    if (done()) content_hash = content_hash_->Hex();
-  }
+  const uint64_t checksum = HashData(slice);
 
   std::string head;
   {
     HeadWriter write(&head);
     write.Bytes(Response::kHeaderFieldNumber, header_);
     write.Varint(Response::kOffsetFieldNumber, offset);
-    write.Fixed64(Response::kChecksumFieldNumber,
-                  XXH3_64bits(slice.bytes.data(), slice.bytes.size()));
-    write.Bytes(Response::kContentHashFieldNumber, content_hash);
+    write.Fixed64(Response::kChecksumFieldNumber, checksum);
+    if (done()) write.Bytes(Response::kContentHashFieldNumber, ContentHash());
     if (!slice.bytes.empty()) write.Length(Response::kDataFieldNumber, slice.bytes.size());
   }
   header_.clear();

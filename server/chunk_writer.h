@@ -16,8 +16,9 @@
 
 #include "grpcpp/support/byte_buffer.h"
 #include "lib/engine/table.h"
+#include "lib/hash/xxh3.h"
 #include "posenc/v1/table.pb.h"
-#include "server/content_hash.h"
+#include "server/content_hashes.h"
 
 namespace posenc::server {
 
@@ -28,8 +29,10 @@ class ChunkWriter {
   // data, so that no message passes the 4 MiB that an unconfigured client takes.
   static constexpr size_t kMaxHeaderBesideData = size_t{64} << 10;
 
-  // For a read that begins at `offset`.
-  ChunkWriter(const v1::TableHeader& header, uint64_t offset);
+  // For a read that begins at `offset`. `content_hashes`, which may be null, saves
+  // hashing a table that was sent before.
+  ChunkWriter(const v1::TableHeader& header, uint64_t offset,
+              ContentHashes* content_hashes = nullptr);
 
   // Whether the next message is the header alone: then it takes an empty slice.
   bool header_goes_alone() const { return header_.size() > kMaxHeaderBesideData && !done(); }
@@ -43,10 +46,18 @@ class ChunkWriter {
   bool done() const { return offset_ == total_bytes_; }
 
  private:
+  uint64_t HashData(const Slice& slice);
+  std::string ContentHash();
+
   std::string header_;  // serialized; empty once it was sent
+  const std::string table_id_;
   uint64_t offset_;
   const uint64_t total_bytes_;
-  std::optional<ContentHash> content_hash_;  // unless it is not read from 0
+  ContentHashes* const content_hashes_;
+  // At most one is set, neither unless the read begins at 0: what the content hash
+  // is, or the state of it over the bytes so far.
+  std::optional<std::string> content_hash_;
+  std::optional<Xxh3> hashing_;
 };
 
 }  // namespace posenc::server

@@ -2,8 +2,11 @@
 #ifndef POSENC_LIB_CACHE_PAGE_H_
 #define POSENC_LIB_CACHE_PAGE_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -25,10 +28,23 @@ class Page {
   std::span<std::byte> mutable_data() { return {data_, bytes_}; }
   std::span<const std::byte> data() const { return {data_, bytes_}; }
 
+  // XXH3-64 of data(), when somebody who sent it has kept it here: so a page is
+  // hashed once, however often it is sent. Thread-safe.
+  std::optional<uint64_t> checksum() const {
+    if (!has_checksum_.load(std::memory_order_acquire)) return std::nullopt;
+    return checksum_.load(std::memory_order_relaxed);
+  }
+  void KeepChecksum(uint64_t checksum) const {
+    checksum_.store(checksum, std::memory_order_relaxed);  // whoever else does has the same
+    has_checksum_.store(true, std::memory_order_release);
+  }
+
  private:
   const size_t bytes_;
   const std::shared_ptr<BlockPool> pool_;
   std::byte* const data_;
+  mutable std::atomic<uint64_t> checksum_{0};
+  mutable std::atomic<bool> has_checksum_{false};
 };
 
 }  // namespace posenc

@@ -108,6 +108,8 @@ void AddLimits(CLI::App* app, ServerOptions* options) {
            "Budget for pages of tables");
   AddBytes(app, "--plan-cache-bytes", &options->engine.plan_cache_bytes, 0, kMaxBytes,
            "Budget for plans (frequencies, slopes ...)");
+  AddBytes(app, "--answer-cache-bytes", &options->answer_cache_bytes, 0, kMaxBytes,
+           "Budget for small answers, given again without computing");
   AddBytes(app, "--chunk-bytes", &options->engine.page_bytes, kMinChunkBytes, kMaxChunkBytes,
            "Size of a page and of a message of a stream");
 }

@@ -37,6 +37,10 @@ constexpr int kMinPingIntervalMillis = 10'000;
 // but a connection that nobody polls would hold it up.
 constexpr std::chrono::milliseconds kGoodbye{1000};  // after the last call
 
+// Chunks that wait for their turn in all streams together: enough to keep the threads
+// and the wire busy, however many streams there are.
+constexpr uint64_t kChunksAheadPerThread = 4;
+
 int ClampToInt(uint64_t value) {
   return static_cast<int>(std::min<uint64_t>(value, std::numeric_limits<int>::max()));
 }
@@ -100,6 +104,8 @@ Server::Server(const ServerOptions& options, Listeners listeners)
       engine_(options.engine),
       admission_(options.max_concurrent_streams),
       stalls_(options.stall_timeout),
+      small_answers_(options.answer_cache_bytes),
+      places_ahead_(static_cast<int64_t>(kChunksAheadPerThread * ComputeThreads(options))),
       uploads_(options.max_upload_bytes),
       shared_tables_(options.share_memory
                          ? std::make_unique<SharedTables>(options.share_memory_bytes, &pool_)
@@ -108,6 +114,9 @@ Server::Server(const ServerOptions& options, Listeners listeners)
               .admission = &admission_,
               .pool = &pool_,
               .stalls = &stalls_,
+              .small_answers = &small_answers_,
+              .content_hashes = &content_hashes_,
+              .places_ahead = &places_ahead_,
               .uploads = &uploads_,
               .shared_tables = shared_tables_.get(),
               .limits = LimitsOf(options)}),

@@ -17,11 +17,14 @@
 #include "lib/engine/engine.h"
 #include "server/admission.h"
 #include "server/compute_pool.h"
+#include "server/content_hashes.h"
 #include "server/hand_over.h"
 #include "server/health.h"
 #include "server/listen.h"
+#include "server/places.h"
 #include "server/service.h"
 #include "server/shared_tables.h"
+#include "server/small_answers.h"
 #include "server/stall_watchdog.h"
 #include "server/upload_budget.h"
 
@@ -37,6 +40,7 @@ struct ServerOptions {
   uint64_t max_upload_bytes = uint64_t{256} << 20;  // of all uploads together; more while plans are made
   uint64_t max_queue = 128;
   uint64_t max_concurrent_streams = 128;
+  uint64_t answer_cache_bytes = uint64_t{16} << 20;
   uint64_t compute_threads = 0;                                       // 0: one a processor
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(30);  // 0: never
   // Tables are handed over as memory to this user's processes, at PATH.memfd of each
@@ -81,6 +85,9 @@ class Server {
   Engine engine_;
   Admission admission_;
   StallWatchdog stalls_;
+  SmallAnswers small_answers_;
+  ContentHashes content_hashes_;
+  Places places_ahead_;
   UploadBudget uploads_;
   const std::unique_ptr<SharedTables> shared_tables_;  // null: no memory is shared
   const ServiceParts parts_;

@@ -13,7 +13,10 @@
 #include "posenc/v1/service.grpc.pb.h"
 #include "server/admission.h"
 #include "server/compute_pool.h"
+#include "server/content_hashes.h"
+#include "server/places.h"
 #include "server/shared_tables.h"
+#include "server/small_answers.h"
 #include "server/stall_watchdog.h"
 #include "server/upload_budget.h"
 
@@ -25,6 +28,9 @@ struct ServiceParts {
   Admission* admission;
   ComputePool* pool;
   StallWatchdog* stalls;
+  SmallAnswers* small_answers;
+  ContentHashes* content_hashes;
+  Places* places_ahead;  // for chunks that are prepared while the one before is written
   UploadBudget* uploads;
   SharedTables* shared_tables;  // null: no memory is shared
   v1::Limits limits;            // as GetServerInfo reports them

@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "lib/base/canonical_key.h"
 #include "lib/base/status.h"
-#include "server/content_hash.h"
+#include "lib/hash/xxh3.h"
 #include "server/grpc_status.h"
 #include "server/request.h"
 
@@ -41,13 +41,13 @@ struct SharedTables::Fill {
 
   absl::StatusOr<SharedTablePointer> Seal() {
     RETURN_IF_ERROR(file.Seal());
-    return std::make_shared<const SharedTable>(SharedTable{std::move(file), hash.Hex()});
+    return std::make_shared<const SharedTable>(SharedTable{std::move(file), hash.Hex128()});
   }
 
   std::string key;
   std::unique_ptr<Table> table;
   MemoryFile file;
-  ContentHash hash = {};
+  Xxh3 hash = {};
 };
 
 void SharedTables::Get(std::unique_ptr<Table> table, Waiter waiter) {

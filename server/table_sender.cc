@@ -43,26 +43,82 @@ void TableSender<Reactor>::Run(const Step& step) {
 }
 
 template <typename Reactor>
-absl::Status TableSender<Reactor>::Answer(v1::GetTableRequest request) {
+absl::Status TableSender<Reactor>::Answer(v1::GetTableRequest request, const std::string& key) {
   ASSIGN_OR_RETURN(table_, parts_.engine->GetTable(std::move(request)));
-  chunks_.emplace(table_->header(), table_->offset());
-  return Send();
+  chunks_.emplace(table_->header(), table_->offset(), parts_.content_hashes);
+  ASSIGN_OR_RETURN(next_, Prepare());
+  if (next_->is_last) parts_.small_answers->Keep(key, next_->frame, next_->bytes);
+  WriteNext();
+  return absl::OkStatus();
 }
 
 template <typename Reactor>
-absl::Status TableSender<Reactor>::Send() {
+bool TableSender<Reactor>::AnswerAgain(const std::string& key) {
+  const std::shared_ptr<const SmallAnswer> known = parts_.small_answers->Find(key);
+  if (known == nullptr) return false;
+  next_ = Chunk{known->message, known->table_bytes, /*is_last=*/true};
+  WriteNext();
+  return true;
+}
+
+template <typename Reactor>
+absl::StatusOr<typename TableSender<Reactor>::Chunk> TableSender<Reactor>::Prepare() {
   RETURN_IF_ERROR(call_.Stopped());
   Slice slice;
   if (!chunks_->header_goes_alone() && !chunks_->done()) slice = NextSlice();
-  chunk_ = chunks_->Frame(slice);
-  bytes_sent_ += slice.bytes.size();
-  WaitSince(Clock::now());
-  if (chunks_->done()) {
-    this->StartWriteAndFinish(&chunk_, grpc::WriteOptions(), call_.End(absl::OkStatus()));
-  } else {
-    this->StartWrite(&chunk_);
+  grpc::ByteBuffer frame = chunks_->Frame(slice);
+  return Chunk{std::move(frame), slice.bytes.size(), chunks_->done()};
+}
+
+// REQUIRES: preparing_, so that this object stays.
+template <typename Reactor>
+void TableSender<Reactor>::PrepareOnPool() {
+  parts_.pool->Continue([this] {
+    absl::StatusOr<Chunk> chunk;
+    const absl::Status status = Guarded([&] {
+      chunk = Prepare();
+      return chunk.status();
+    });
+    Deliver(status.ok() ? std::move(chunk) : status);
+  });
+}
+
+// The end of a job.
+template <typename Reactor>
+void TableSender<Reactor>::Deliver(absl::StatusOr<Chunk> chunk) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    preparing_ = false;
+    failure_.Update(chunk.status());
+    if (chunk.ok()) next_ = *std::move(chunk);
+    if (writing_) return;  // OnWriteDone goes on
   }
-  return absl::OkStatus();
+  WriteNext();
+}
+
+// Writes next_, or ends the call. What follows is prepared meanwhile, if the server
+// has a place for a chunk ahead of its turn, else when the write is done.
+// REQUIRES: neither a write nor a job is under way.
+template <typename Reactor>
+void TableSender<Reactor>::WriteNext() {
+  if (!failure_.ok()) return End(failure_);
+  if (std::exchange(is_ahead_, false)) parts_.places_ahead->Leave();
+  const bool is_last = next_->is_last;
+  bytes_sent_ += next_->bytes;
+  written_ = std::move(next_->frame);
+  next_.reset();
+  WaitSince(Clock::now());
+  if (is_last) {
+    return this->StartWriteAndFinish(&written_, grpc::WriteOptions(), call_.End(absl::OkStatus()));
+  }
+  const bool goes_ahead = parts_.places_ahead->TryEnter();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    writing_ = true;
+    preparing_ = is_ahead_ = goes_ahead;
+  }
+  this->StartWrite(&written_);  // from here on `this` may be gone, unless it is preparing
+  if (goes_ahead) PrepareOnPool();
 }
 
 // A page holds at least one unit, which a caller can make larger than a chunk.
@@ -79,9 +135,18 @@ Slice TableSender<Reactor>::NextSlice() {
 template <typename Reactor>
 void TableSender<Reactor>::OnWriteDone(bool ok) {
   StopWaiting();
-  chunk_.Clear();  // unpins the page
-  if (!ok) return End(LostConnection());
-  ContinueOnPool([this] { return Send(); });
+  written_.Clear();  // unpins the page
+  bool must_prepare = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    writing_ = false;
+    if (!ok) failure_.Update(LostConnection());
+    if (preparing_) return;  // Deliver goes on
+    must_prepare = failure_.ok() && !next_.has_value();
+    preparing_ = must_prepare;
+  }
+  if (must_prepare) return PrepareOnPool();
+  WriteNext();
 }
 
 template <typename Reactor>
@@ -97,6 +162,7 @@ void TableSender<Reactor>::End(const absl::Status& status) {
 
 template <typename Reactor>
 void TableSender<Reactor>::OnDone() {
+  if (is_ahead_) parts_.places_ahead->Leave();
   parts_.stalls->Forget(this);
   call_.Log(bytes_sent_);
   if (entered_) parts_.admission->Leave(CallKind::kStream);

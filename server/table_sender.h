@@ -1,10 +1,11 @@
 // A table on its way to one reader, whichever way the request came.
 //
-//   Answer ──> Send ──> gRPC writes ──> OnWriteDone ──> pool: Send ...
+//   Answer ──> WriteNext ─────> gRPC writes ──> OnWriteDone ──> WriteNext ...
+//                  └─> pool: Prepare ──> Deliver: next_ ──────────┘
 //
-// The wire pulls: a slice is computed when the one before has left, so a stream
-// holds one chunk, whatever the table's size, and a reader that stops or goes
-// away costs nothing more.
+// The wire pulls: while one chunk is written the next is prepared, and no more, so
+// a stream holds two chunks at most, whatever the table's size, and a reader that
+// stops or goes away costs nothing further.
 #ifndef POSENC_SERVER_TABLE_SENDER_H_
 #define POSENC_SERVER_TABLE_SENDER_H_
 
@@ -13,9 +14,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -30,9 +34,9 @@ namespace posenc::server {
 
 // Reactor: grpc::ServerWriteReactor<grpc::ByteBuffer>, or the one that also reads.
 //
-// Deletes itself when done. One thread at a time has the turn: a pool job, or the
-// gRPC reaction that follows a write or a read. Only what is atomic, and gRPC's
-// context, is touched out of turn.
+// Deletes itself when done. Until the answer begins one thread at a time has the
+// turn: a pool job, or the gRPC reaction that follows a read. From then on a write
+// and a job may be under way together; the job alone touches the table.
 template <typename Reactor>
 class TableSender : public Reactor, public Stallable {
  protected:
@@ -51,8 +55,12 @@ class TableSender : public Reactor, public Stallable {
   void BeginOnPool(Step step);
   void ContinueOnPool(Step step);
 
-  // A step: finds the table and sends its first message.
-  absl::Status Answer(v1::GetTableRequest request);
+  // A step: finds the table and sends its first message. An answer of one small
+  // message is kept as `key`, if that is not empty.
+  absl::Status Answer(v1::GetTableRequest request, const std::string& key = "");
+
+  // Answers as `key` was answered before; false when that is not known.
+  bool AnswerAgain(const std::string& key);
 
   void End(const absl::Status& status);
 
@@ -69,8 +77,18 @@ class TableSender : public Reactor, public Stallable {
   const ServiceParts& parts_;
 
  private:
-  absl::Status Send();
+  // A message, ready to be written.
+  struct Chunk {
+    grpc::ByteBuffer frame;
+    uint64_t bytes = 0;  // of the table
+    bool is_last = false;
+  };
+
   Slice NextSlice();
+  absl::StatusOr<Chunk> Prepare();
+  void PrepareOnPool();
+  void Deliver(absl::StatusOr<Chunk> chunk);
+  void WriteNext();
   void Run(const Step& step);
 
   void OnWriteDone(bool ok) override;
@@ -82,10 +100,22 @@ class TableSender : public Reactor, public Stallable {
   Call call_;
   bool entered_ = false;
 
+  // Of the step that answers, then of the job that prepares.
   std::unique_ptr<Table> table_;
   std::optional<ChunkWriter> chunks_;
-  Slice rest_;              // of a page that is larger than a chunk
-  grpc::ByteBuffer chunk_;  // being written
+  Slice rest_;  // of a page that is larger than a chunk
+
+  // While mutex_ is free: at most one write and one job are under way; next_ waits
+  // for the write to end, a failure for both. Whoever finds neither under way writes
+  // next_, or ends the call, after which nobody touches this object.
+  std::mutex mutex_;
+  bool writing_ = false;
+  bool preparing_ = false;
+  bool is_ahead_ = false;  // the job, or next_, has one of the server's places_ahead
+  std::optional<Chunk> next_;
+  absl::Status failure_;
+
+  grpc::ByteBuffer written_;  // of the write under way
   uint64_t bytes_sent_ = 0;
   std::atomic<Clock::time_point> waiting_since_{Clock::time_point::max()};
   std::atomic<bool> stalled_{false};

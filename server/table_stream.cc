@@ -12,6 +12,8 @@ void TableStream::Start() {
   absl::Status status = Enter();
   if (status.ok()) status = CheckRequestSize(request_, parts_.limits.max_request_bytes());
   if (!status.ok()) return End(status);
+  key_ = SmallAnswers::KeyOf("GetTable", request_);
+  if (AnswerAgain(key_)) return;
   BeginOnPool([this] { return Begin(); });
 }
 
@@ -19,7 +21,7 @@ absl::Status TableStream::Begin() {
   RETURN_IF_ERROR(Stopped());
   v1::GetTableRequest request;
   RETURN_IF_ERROR(ParseRequest(&request_, &request));
-  return Answer(std::move(request));
+  return Answer(std::move(request), key_);
 }
 
 }  // namespace posenc::server

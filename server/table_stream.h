@@ -2,6 +2,8 @@
 #ifndef POSENC_SERVER_TABLE_STREAM_H_
 #define POSENC_SERVER_TABLE_STREAM_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -17,13 +19,15 @@ class TableStream final : public WriteOnlySender {
               const grpc::ByteBuffer& request)
       : WriteOnlySender(parts, context, "GetTable"), request_(request) {}
 
-  // Gives the turn to the pool, or ends the call.
+  // Gives the turn to the pool, or ends the call: also with what the same request got
+  // before.
   void Start();
 
  private:
   absl::Status Begin();
 
   grpc::ByteBuffer request_;
+  std::string key_;  // of the answer, in small_answers
 };
 
 }  // namespace posenc::server

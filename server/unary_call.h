@@ -3,6 +3,7 @@
 #define POSENC_SERVER_UNARY_CALL_H_
 
 #include <functional>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -32,13 +33,19 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
             Answer answer)
       : parts_(parts),
         call_(context, method),
+        method_(method),
         request_(request),
         response_(response),
         answer_(std::move(answer)) {}
 
-  // Answers from the pool.
+  // Answers from the pool, or at once with what the same request got before.
   void Start() {
     if (absl::Status status = Enter(); !status.ok()) return End(status);
+    key_ = SmallAnswers::KeyOf(method_, request_);
+    if (const auto known = parts_.small_answers->Find(key_); known != nullptr) {
+      *response_ = known->message;
+      return End(absl::OkStatus());
+    }
     if (!parts_.pool->TrySubmit([this] { End(Guarded([this] { return Run(); })); })) {
       End(QueueFullError(parts_));
     }
@@ -66,6 +73,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
     const grpc::Status serialized =
         grpc::SerializationTraits<Response>::Serialize(response, response_, &own_buffer);
     if (!serialized.ok()) return absl::InternalError(serialized.error_message());
+    parts_.small_answers->Keep(key_, *response_, 0);
     return absl::OkStatus();
   }
 
@@ -79,7 +87,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor {
 
   const ServiceParts& parts_;
   Call call_;
+  const absl::string_view method_;
   grpc::ByteBuffer request_;
+  std::string key_;                   // in small_answers; empty: not kept
   grpc::ByteBuffer* const response_;  // gRPC's, alive until OnDone
   const Answer answer_;
   bool entered_ = false;

@@ -9,6 +9,7 @@
 #include "client/request_parts.h"
 #include "client/status_from_grpc.h"
 #include "grpcpp/grpcpp.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
 #include "grpcpp/support/async_stream.h"
 #include "posenc/v1/service.pb.h"
 

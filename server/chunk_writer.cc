@@ -62,13 +62,14 @@ grpc::Slice Pin(const Slice& slice) {
 ChunkWriter::ChunkWriter(const v1::TableHeader& header, uint64_t offset,
                          ContentHashes* content_hashes)
     : header_(header.SerializeAsString()),
-      table_id_(header.table_id()),
       offset_(offset),
       total_bytes_(header.total_bytes()),
       content_hashes_(content_hashes) {
   if (offset != 0) return;
-  if (content_hashes_ != nullptr) content_hash_ = content_hashes_->Find(table_id_);
-  if (!content_hash_.has_value()) hashing_.emplace();
+  if (content_hashes_ != nullptr) content_hash_ = content_hashes_->Find(header_);
+  if (content_hash_.has_value()) return;
+  hashing_.emplace();
+  key_ = header_;
 }
 
 // The checksum of a slice, whose bytes are read at most once, for both hashes.
@@ -94,7 +95,7 @@ std::string ChunkWriter::ContentHash() {
   if (hashing_.has_value()) {
     content_hash_ = hashing_->Hex128();
     hashing_.reset();
-    if (content_hashes_ != nullptr) content_hashes_->Keep(table_id_, *content_hash_);
+    if (content_hashes_ != nullptr) content_hashes_->Keep(key_, *content_hash_);
   }
   return content_hash_.value_or("");
 }

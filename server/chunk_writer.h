@@ -50,7 +50,6 @@ class ChunkWriter {
   std::string ContentHash();
 
   std::string header_;  // serialized; empty once it was sent
-  const std::string table_id_;
   uint64_t offset_;
   const uint64_t total_bytes_;
   ContentHashes* const content_hashes_;
@@ -58,6 +57,7 @@ class ChunkWriter {
   // is, or the state of it over the bytes so far.
   std::optional<std::string> content_hash_;
   std::optional<Xxh3> hashing_;
+  std::string key_;  // of content_hashes_, while hashing
 };
 
 }  // namespace posenc::server

@@ -1,5 +1,8 @@
-// The content hashes of tables that were sent: a table's bytes follow from its id,
-// and so does their hash, so it is computed once, not at every reading.
+// The content hashes of tables that were sent: a table's bytes follow from its
+// header, and so does their hash, so it is computed once, not at every reading.
+//
+// The key is the whole serialized header, not the table_id in it: that is a hash,
+// and short of telling apart what somebody made to collide.
 #ifndef POSENC_SERVER_CONTENT_HASHES_H_
 #define POSENC_SERVER_CONTENT_HASHES_H_
 
@@ -18,14 +21,15 @@ namespace posenc::server {
 class ContentHashes {
  public:
   // As lower-case hex digits, if it is known.
-  std::optional<std::string> Find(absl::string_view table_id) {
-    const auto found = hashes_.Find(table_id);
+  std::optional<std::string> Find(absl::string_view header) {
+    const auto found = hashes_.Find(header);
     if (found == nullptr) return std::nullopt;
     return found->hex;
   }
 
-  void Keep(absl::string_view table_id, std::string hex) {
-    hashes_.FindOrMake(table_id, [&] { return std::make_shared<const Hash>(std::move(hex)); });
+  void Keep(absl::string_view header, std::string hex) {
+    if (header.size() > kMaxHeaderBytes) return;
+    hashes_.FindOrMake(header, [&] { return std::make_shared<const Hash>(std::move(hex)); });
   }
 
  private:
@@ -35,7 +39,10 @@ class ContentHashes {
     const std::string hex;
   };
 
-  SingleFlightCache<Hash> hashes_{size_t{2} << 20};  // some 7000 tables
+  // A header that echoes more position ids than this would push out many others.
+  static constexpr size_t kMaxHeaderBytes = size_t{16} << 10;
+
+  SingleFlightCache<Hash> hashes_{size_t{4} << 20};  // some 8000 tables
 };
 
 }  // namespace posenc::server

@@ -105,6 +105,33 @@ TEST_F(FlowTest, HealthAndInfoAnswerWhileEveryThreadIsBlocked) {
   Release();
 }
 
+// A small answer that was given before needs no thread.
+TEST_F(FlowTest, SmallAnswersAreGivenAgainWhileEveryThreadIsBlocked) {
+  v1::DescribeTableRequest describe;
+  *describe.mutable_spec() = AlibiBias(8, 1, 1).spec();
+  const auto description = [&](std::string* bytes) {
+    grpc::ClientContext context;
+    v1::DescribeTableResponse response;
+    const grpc::Status status = server_.stub().DescribeTable(&context, describe, &response);
+    *bytes = response.SerializeAsString();
+    return status;
+  };
+  std::string first;
+  ASSERT_TRUE(description(&first).ok());
+  const ReadResult first_read = Read(server_.stub(), AlibiBias(2, 8, 8));
+  ASSERT_TRUE(first_read.status.ok());
+
+  BlockEveryThread();
+  std::string again;
+  EXPECT_TRUE(description(&again).ok());
+  EXPECT_EQ(again, first);
+  const ReadResult read_again = Read(server_.stub(), AlibiBias(2, 8, 8));
+  EXPECT_TRUE(read_again.status.ok());
+  ASSERT_EQ(read_again.messages.size(), 1u);
+  EXPECT_EQ(read_again.messages[0].SerializeAsString(), first_read.messages[0].SerializeAsString());
+  Release();
+}
+
 TEST_F(FlowTest, AFullQueueIsUnavailableAndSaysWhenToRetry) {
   BlockEveryThread();
   blocked_.push_back(std::make_unique<Stream>(server_.stub(), TableOf(kMiB)));  // waits

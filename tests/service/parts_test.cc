@@ -15,11 +15,15 @@
 #include "rapidjson/document.h"
 #include "server/chunk_writer.h"
 #include "server/compute_pool.h"
+#include "server/content_hashes.h"
 #include "server/grpc_status.h"
 #include "server/log.h"
+#include "server/places.h"
 #include "server/request.h"
+#include "server/small_answers.h"
 #include "server/text.h"
 #include "tests/service/test_server.h"
+#include "xxhash.h"
 
 namespace posenc::server {
 namespace {
@@ -139,6 +143,98 @@ TEST(ChunkWriterTest, AFramePinsItsPageAndCopiesNothing) {
   }
   frame.Clear();
   EXPECT_TRUE(alive.expired());
+}
+
+v1::GetTableResponse MessageOf(const grpc::ByteBuffer& frame) {
+  grpc::ByteBuffer copy = frame;
+  v1::GetTableResponse message;
+  EXPECT_TRUE(ParseRequest(&copy, &message).ok());
+  return message;
+}
+
+std::shared_ptr<Page> PageOf(size_t bytes, int value) {
+  auto page = std::make_shared<Page>(bytes, std::make_shared<BlockPool>(bytes, 0));
+  std::memset(page->mutable_data().data(), value, bytes);
+  return page;
+}
+
+TEST(ChunkWriterTest, APageIsHashedWhenItIsFirstSent) {
+  v1::TableHeader header;
+  header.set_total_bytes(4096);
+  const std::shared_ptr<Page> page = PageOf(4096, 7);
+  EXPECT_FALSE(page->checksum().has_value());
+  const grpc::ByteBuffer frame = ChunkWriter(header, 0).Frame({page, page->data()});
+  EXPECT_EQ(MessageOf(frame).checksum(), XXH3_64bits(page->data().data(), 4096));
+  EXPECT_EQ(page->checksum(), MessageOf(frame).checksum());
+
+  page->KeepChecksum(17);  // so what is kept is what is sent
+  EXPECT_EQ(MessageOf(ChunkWriter(header, 0).Frame({page, page->data()})).checksum(), 17u);
+}
+
+TEST(ChunkWriterTest, PartOfAPageHasAChecksumOfItsOwn) {
+  v1::TableHeader header;
+  header.set_total_bytes(100);
+  const std::shared_ptr<Page> page = PageOf(4096, 7);
+  const Slice slice{page, page->data().first(100)};
+  EXPECT_EQ(MessageOf(ChunkWriter(header, 0).Frame(slice)).checksum(),
+            XXH3_64bits(page->data().data(), 100));
+  EXPECT_FALSE(page->checksum().has_value());
+}
+
+TEST(ChunkWriterTest, ATablesContentIsHashedWhenItIsFirstSent) {
+  v1::TableHeader header;
+  header.set_total_bytes(4096);
+  const std::shared_ptr<Page> page = PageOf(4096, 7);
+  const Slice slice{page, page->data()};
+  ContentHashes known;
+  const std::string hash = MessageOf(ChunkWriter(header, 0, &known).Frame(slice)).content_hash();
+  EXPECT_EQ(known.Find(header.SerializeAsString()), hash);
+  EXPECT_EQ(MessageOf(ChunkWriter(header, 0, &known).Frame(slice)).content_hash(), hash);
+
+  v1::TableHeader other = header;
+  other.set_numerics_version("other");
+  known.Keep(other.SerializeAsString(), "kept");  // so what is kept is what is sent
+  EXPECT_EQ(MessageOf(ChunkWriter(other, 0, &known).Frame(slice)).content_hash(), "kept");
+}
+
+TEST(PlacesTest, AreAsManyAsThereAre) {
+  Places places(2);
+  EXPECT_TRUE(places.TryEnter());
+  EXPECT_TRUE(places.TryEnter());
+  EXPECT_FALSE(places.TryEnter());
+  places.Leave();
+  EXPECT_TRUE(places.TryEnter());
+  EXPECT_FALSE(places.TryEnter());
+}
+
+grpc::ByteBuffer Bytes(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return {&slice, 1};
+}
+
+TEST(SmallAnswersTest, KnowARequestByItsMethodAndAllItsBytes) {
+  SmallAnswers answers(1 << 20);
+  const std::string key = SmallAnswers::KeyOf("GetTable", Bytes("request"));
+  answers.Keep(key, Bytes("answer"), 6);
+  ASSERT_NE(answers.Find(key), nullptr);
+  EXPECT_EQ(answers.Find(key)->message.Length(), 6u);
+  EXPECT_EQ(answers.Find(key)->table_bytes, 6u);
+  EXPECT_EQ(answers.Find(SmallAnswers::KeyOf("DescribeTable", Bytes("request"))), nullptr);
+  EXPECT_EQ(answers.Find(SmallAnswers::KeyOf("GetTable", Bytes("request."))), nullptr);
+}
+
+TEST(SmallAnswersTest, LeaveOutWhatIsLarge) {
+  SmallAnswers answers(1 << 20);
+  const std::string large(SmallAnswers::kMaxRequestBytes + 1, 'x');
+  EXPECT_EQ(SmallAnswers::KeyOf("GetTable", Bytes(large)), "");
+  answers.Keep("", Bytes("answer"), 0);
+  EXPECT_EQ(answers.Find(""), nullptr);
+  answers.Keep("key", Bytes(std::string(SmallAnswers::kMaxAnswerBytes + 1, 'x')), 0);
+  EXPECT_EQ(answers.Find("key"), nullptr);
+
+  SmallAnswers none(0);
+  none.Keep("key", Bytes("answer"), 0);
+  EXPECT_EQ(none.Find("key"), nullptr);
 }
 
 std::string JsonLine(absl::string_view message, std::initializer_list<LogField> fields) {

@@ -195,7 +195,10 @@ TEST(UploadTest, RefusalsNameTheField) {
   EXPECT_THAT(refusal([](auto* messages) { messages->back().mutable_data()->front() ^= 1; }),
               HasSubstr("that of the 256 bytes at offset 256 is"));
   const auto table = [](std::vector<Message>* messages) {
-    return messages->front().mutable_request()->mutable_spec()->mutable_table_resample()
+    return messages->front()
+        .mutable_request()
+        ->mutable_spec()
+        ->mutable_table_resample()
         ->mutable_table();
   };
   EXPECT_EQ(refusal([&](auto* messages) { table(messages)->set_f32(Numbers(16)); }),
@@ -230,8 +233,7 @@ TEST(UploadTest, MoreThanTheServerTakesIsRefusedBeforeAnyOfItIsSent) {
 TEST(UploadTest, AMessageThatIsTooLarge) {
   TestServer server;
   const std::string numbers = Numbers(512 * 512);
-  const ReadResult result =
-      Upload(server, Messages(Resample(512), numbers, (size_t{4} << 20) + 4));
+  const ReadResult result = Upload(server, Messages(Resample(512), numbers, (size_t{4} << 20) + 4));
   EXPECT_EQ(result.status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(result.status.error_message(), HasSubstr("exceed max_request_bytes"));
 }

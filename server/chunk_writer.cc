@@ -72,10 +72,15 @@ ChunkWriter::ChunkWriter(const v1::TableHeader& header, uint64_t offset,
   key_ = header_;
 }
 
+// If it is known: of a slice that is a whole page.
+std::optional<uint64_t> ChunkWriter::ChecksumOf(const Slice& slice) {
+  if (slice.page == nullptr || slice.bytes.size() != slice.page->bytes()) return std::nullopt;
+  return slice.page->checksum();
+}
+
 // The checksum of a slice, whose bytes are read at most once, for both hashes.
 uint64_t ChunkWriter::HashData(const Slice& slice) {
-  const bool is_page = slice.page != nullptr && slice.bytes.size() == slice.page->bytes();
-  const std::optional<uint64_t> known = is_page ? slice.page->checksum() : std::nullopt;
+  const std::optional<uint64_t> known = ChecksumOf(slice);
   Xxh3 checksum;
   if (known.has_value()) {
     if (hashing_.has_value()) hashing_->Update(slice.bytes);
@@ -86,6 +91,7 @@ uint64_t ChunkWriter::HashData(const Slice& slice) {
   } else {
     checksum.Update(slice.bytes);
   }
+  const bool is_page = slice.page != nullptr && slice.bytes.size() == slice.page->bytes();
   if (is_page) slice.page->KeepChecksum(checksum.Digest64());
   return checksum.Digest64();
 }

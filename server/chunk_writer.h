@@ -42,10 +42,16 @@ class ChunkWriter {
   // REQUIRES: before the first message, or not done().
   grpc::ByteBuffer Frame(const Slice& slice);
 
+  // Whether Frame would read none of the slice: nothing of it is unknown.
+  bool knows(const Slice& slice) const {
+    return !hashing_.has_value() && ChecksumOf(slice).has_value();
+  }
+
   // Whether all bytes were framed.
   bool done() const { return offset_ == total_bytes_; }
 
  private:
+  static std::optional<uint64_t> ChecksumOf(const Slice& slice);
   uint64_t HashData(const Slice& slice);
   std::string ContentHash();
 

@@ -66,8 +66,27 @@ absl::StatusOr<typename TableSender<Reactor>::Chunk> TableSender<Reactor>::Prepa
   RETURN_IF_ERROR(call_.Stopped());
   Slice slice;
   if (!chunks_->header_goes_alone() && !chunks_->done()) slice = NextSlice();
+  return Frame(slice);
+}
+
+template <typename Reactor>
+typename TableSender<Reactor>::Chunk TableSender<Reactor>::Frame(const Slice& slice) {
+  at_hand_ = chunks_->knows(slice);
   grpc::ByteBuffer frame = chunks_->Frame(slice);
   return Chunk{std::move(frame), slice.bytes.size(), chunks_->done()};
+}
+
+// Frames the next page if that needs no computing: it is cached and was sent before.
+// REQUIRES: as WriteNext.
+template <typename Reactor>
+bool TableSender<Reactor>::PrepareAtHand() {
+  if (!at_hand_ || !rest_.bytes.empty()) return false;
+  std::optional<Slice> cached = table_->NextIfCached();
+  if (!cached.has_value()) return false;
+  rest_ = *std::move(cached);
+  if (rest_.bytes.size() > parts_.limits.chunk_bytes() || !chunks_->knows(rest_)) return false;
+  next_ = Frame(std::exchange(rest_, {}));
+  return true;
 }
 
 // REQUIRES: preparing_, so that this object stays.
@@ -96,8 +115,9 @@ void TableSender<Reactor>::Deliver(absl::StatusOr<Chunk> chunk) {
   WriteNext();
 }
 
-// Writes next_, or ends the call. What follows is prepared meanwhile, if the server
-// has a place for a chunk ahead of its turn, else when the write is done.
+// Writes next_, or ends the call. What follows is prepared meanwhile, unless it is
+// likely to be at hand, if the server has a place for a chunk ahead of its turn; else
+// when the write is done.
 // REQUIRES: neither a write nor a job is under way.
 template <typename Reactor>
 void TableSender<Reactor>::WriteNext() {
@@ -111,7 +131,7 @@ void TableSender<Reactor>::WriteNext() {
   if (is_last) {
     return this->StartWriteAndFinish(&written_, grpc::WriteOptions(), call_.End(absl::OkStatus()));
   }
-  const bool goes_ahead = parts_.places_ahead->TryEnter();
+  const bool goes_ahead = !at_hand_ && parts_.places_ahead->TryEnter();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     writing_ = true;
@@ -136,16 +156,16 @@ template <typename Reactor>
 void TableSender<Reactor>::OnWriteDone(bool ok) {
   StopWaiting();
   written_.Clear();  // unpins the page
-  bool must_prepare = false;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     writing_ = false;
     if (!ok) failure_.Update(LostConnection());
     if (preparing_) return;  // Deliver goes on
-    must_prepare = failure_.ok() && !next_.has_value();
-    preparing_ = must_prepare;
   }
-  if (must_prepare) return PrepareOnPool();
+  if (failure_.ok() && !next_.has_value() && !PrepareAtHand()) {
+    preparing_ = true;
+    return PrepareOnPool();
+  }
   WriteNext();
 }
 

@@ -86,6 +86,8 @@ class TableSender : public Reactor, public Stallable {
 
   Slice NextSlice();
   absl::StatusOr<Chunk> Prepare();
+  Chunk Frame(const Slice& slice);
+  bool PrepareAtHand();
   void PrepareOnPool();
   void Deliver(absl::StatusOr<Chunk> chunk);
   void WriteNext();
@@ -103,7 +105,8 @@ class TableSender : public Reactor, public Stallable {
   // Of the step that answers, then of the job that prepares.
   std::unique_ptr<Table> table_;
   std::optional<ChunkWriter> chunks_;
-  Slice rest_;  // of a page that is larger than a chunk
+  Slice rest_;            // of a page that is larger than a chunk
+  bool at_hand_ = false;  // the last chunk was there already: so may be the next
 
   // While mutex_ is free: at most one write and one job are under way; next_ waits
   // for the write to end, a failure for both. Whoever finds neither under way writes

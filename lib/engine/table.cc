@@ -46,10 +46,8 @@ Table::Table(v1::TableHeader header, TableShape shape, std::string spec_key,
       offset_(offset) {}
 
 // Pages are cut at multiples of their size on the coordinate axis, so requests
-// that overlap share them. Where a table covers a page only in part (its ends),
-// the rest of that page is never computed: the part is taken from a cached page
-// if there is one, or filled alone and not kept.
-Slice Table::Next() {
+// that overlap share them.
+Table::Place Table::Locate() {
   while (offset_ >= header_.tensors(static_cast<int>(tensor_)).offset() +
                         header_.tensors(static_cast<int>(tensor_)).bytes()) {
     ++tensor_;
@@ -60,39 +58,64 @@ Slice Table::Next() {
   const int64_t units =
       std::max<int64_t>(1, static_cast<int64_t>(pages_.page_bytes) / (tensor.unit * element_bytes));
   const int64_t page_size = units * tensor.unit;
-
   const int64_t byte = static_cast<int64_t>(offset_ - info.offset());
-  const int64_t address = tensor.origin + byte / element_bytes;
-  const int64_t page_begin = FloorTo(address, page_size);
-  const int64_t begin = std::max(page_begin, tensor.origin);
-  const int64_t end = std::min(page_begin + page_size, tensor.origin + tensor.size());
 
-  const std::string key = absl::StrCat(
+  Place place;
+  place.byte = byte + tensor.origin * element_bytes;
+  place.address = tensor.origin + byte / element_bytes;
+  const int64_t page_begin = FloorTo(place.address, page_size);
+  place.element_bytes = element_bytes;
+  place.page_begin = page_begin;
+  place.begin = std::max(page_begin, tensor.origin);
+  place.end = std::min(page_begin + page_size, tensor.origin + tensor.size());
+  place.is_whole_page = place.end - place.begin == page_size;
+  place.key = absl::StrCat(
       absl::string_view(reinterpret_cast<const char*>(&page_begin), sizeof(page_begin)),
       absl::string_view(reinterpret_cast<const char*>(&page_size), sizeof(page_size)),
       static_cast<int>(shape_.format.layout()), ":", tensor_, ":", static_cast<int>(tensor.dtype),
       ":", spec_key_, shape_.coordinates_key);
-  const auto fill = [&](int64_t from, int64_t to) {
-    const auto page =
-        std::make_shared<Page>(static_cast<size_t>((to - from) * element_bytes), pages_.pool);
-    plan_->Fill(shape_, tensor_, from, page->mutable_data());
-    return page;
-  };
+  return place;
+}
 
-  std::shared_ptr<const Page> page;
-  int64_t first = page_begin;  // address of the page's first byte
-  if (end - begin == page_size) {
-    page = pages_.cache->FindOrMake(key, [&] { return fill(begin, end); });
-  } else if (page = pages_.cache->Find(key); page == nullptr) {
-    first = FloorTo(address, tensor.unit);
-    page = fill(first, end);
-  }
-  const size_t skip = static_cast<size_t>(byte + (tensor.origin - first) * element_bytes);
-  const size_t size = static_cast<size_t>((end - first) * element_bytes) - skip;
+std::shared_ptr<const Page> Table::Fill(const Place& place, int64_t begin) const {
+  const auto page = std::make_shared<Page>(
+      static_cast<size_t>((place.end - begin) * place.element_bytes), pages_.pool);
+  plan_->Fill(shape_, tensor_, begin, page->mutable_data());
+  return page;
+}
+
+// The bytes from the place on, of a page whose first byte has the address `first`.
+Slice Table::Take(const Place& place, std::shared_ptr<const Page> page, int64_t first) {
+  const auto skip = static_cast<size_t>(place.byte - first * place.element_bytes);
+  const size_t size = static_cast<size_t>((place.end - first) * place.element_bytes) - skip;
   Slice slice{std::move(page), {}};
   slice.bytes = slice.page->data().subspan(skip, size);
   offset_ += size;
   return slice;
+}
+
+// Where a table covers a page only in part (its ends), the rest of that page is never
+// computed: the part is taken from a cached page if there is one, or filled alone and
+// not kept.
+Slice Table::Next() {
+  const Place place = Locate();
+  if (place.is_whole_page) {
+    return Take(place,
+                pages_.cache->FindOrMake(place.key, [&] { return Fill(place, place.begin); }),
+                place.page_begin);
+  }
+  if (auto page = pages_.cache->Find(place.key); page != nullptr) {
+    return Take(place, std::move(page), place.page_begin);
+  }
+  const int64_t first = FloorTo(place.address, shape_.tensors[tensor_].unit);
+  return Take(place, Fill(place, first), first);
+}
+
+std::optional<Slice> Table::NextIfCached() {
+  const Place place = Locate();
+  auto page = pages_.cache->Find(place.key);
+  if (page == nullptr) return std::nullopt;
+  return Take(place, std::move(page), place.page_begin);
 }
 
 }  // namespace posenc

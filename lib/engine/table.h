@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -49,7 +50,26 @@ class Table {
   // REQUIRES: not done(). Not empty, at most about the engine's page_bytes.
   Slice Next();
 
+  // The same where that computes nothing: null, and not moved, if the page is not in
+  // the cache. REQUIRES: not done().
+  std::optional<Slice> NextIfCached();
+
  private:
+  // Where offset_ lies. Addresses are of elements on the coordinate axis.
+  struct Place {
+    std::string key;  // of its page
+    int64_t byte;     // on the axis, from address 0
+    int64_t address;  // of the element that it belongs to
+    int64_t element_bytes;
+    int64_t page_begin;
+    int64_t begin, end;  // what the table covers of the page
+    bool is_whole_page;  // it covers all of it
+  };
+
+  Place Locate();
+  std::shared_ptr<const Page> Fill(const Place& place, int64_t begin) const;
+  Slice Take(const Place& place, std::shared_ptr<const Page> page, int64_t first);
+
   v1::TableHeader header_;
   TableShape shape_;
   std::string spec_key_;

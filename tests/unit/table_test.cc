@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -109,6 +110,32 @@ TEST(TableTest, ResumedAtEveryOffsetGivesTheRest) {
       EXPECT_EQ(ReadAll(Open(c, plan, &pages, 256, offset).get()), all.substr(offset));
     }
   }
+}
+
+TEST(TableTest, NextIfCachedGivesWhatNextWouldAndComputesNothing) {
+  int cached = 0;
+  for (const Case& c : kCases) {
+    const std::string all = Expected(c);
+    SingleFlightCache<Page> pages(1 << 20);
+    const auto plan = std::make_shared<AddressPlan>();
+    ReadAll(Open(c, plan, &pages, 256, 0).get());
+    const int fills = plan->fills();
+    for (size_t offset = 0; offset < all.size(); offset += 1 + offset / 64) {
+      const auto table = Open(c, plan, &pages, 256, offset);
+      const std::optional<Slice> slice = table->NextIfCached();
+      EXPECT_EQ(plan->fills(), fills);
+      if (!slice.has_value()) {
+        EXPECT_EQ(table->offset(), offset);
+        continue;
+      }
+      const auto bytes =
+          std::string(reinterpret_cast<const char*>(slice->bytes.data()), slice->bytes.size());
+      EXPECT_EQ(bytes, all.substr(offset, bytes.size()));
+      EXPECT_FALSE(bytes.empty());
+      ++cached;
+    }
+  }
+  EXPECT_GT(cached, 100);
 }
 
 TEST(TableTest, OverlappingRangesShareWholePages) {

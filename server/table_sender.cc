@@ -18,9 +18,9 @@ TableSender<Reactor>::TableSender(const ServiceParts& parts, grpc::CallbackServe
 }
 
 template <typename Reactor>
-absl::Status TableSender<Reactor>::Enter() {
-  RETURN_IF_ERROR(parts_.admission->Enter(CallKind::kStream));
-  entered_ = true;
+absl::Status TableSender<Reactor>::Enter(CallKind kind) {
+  RETURN_IF_ERROR(parts_.admission->Enter(kind));
+  entered_ = kind;
   return absl::OkStatus();
 }
 
@@ -53,12 +53,9 @@ absl::Status TableSender<Reactor>::Answer(v1::GetTableRequest request, const std
 }
 
 template <typename Reactor>
-bool TableSender<Reactor>::AnswerAgain(const std::string& key) {
-  const std::shared_ptr<const SmallAnswer> known = parts_.small_answers->Find(key);
-  if (known == nullptr) return false;
-  next_ = Chunk{known->message, known->table_bytes, /*is_last=*/true};
+void TableSender<Reactor>::AnswerAgain(const SmallAnswer& known) {
+  next_ = Chunk{known.message, known.table_bytes, /*is_last=*/true};
   WriteNext();
-  return true;
 }
 
 template <typename Reactor>
@@ -185,7 +182,7 @@ void TableSender<Reactor>::OnDone() {
   if (is_ahead_) parts_.places_ahead->Leave();
   parts_.stalls->Forget(this);
   call_.Log(bytes_sent_);
-  if (entered_) parts_.admission->Leave(CallKind::kStream);
+  if (entered_.has_value()) parts_.admission->Leave(*entered_);
   delete this;
 }
 

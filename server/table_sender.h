@@ -48,8 +48,9 @@ class TableSender : public Reactor, public Stallable {
               absl::string_view method);
   ~TableSender() override = default;
 
-  // Takes a place among the streams. First, and once.
-  absl::Status Enter();
+  // Takes a place, first, and once: among the streams, unless all of the answer is
+  // there already.
+  absl::Status Enter(CallKind kind = CallKind::kStream);
 
   // Steps on the pool: the first one may find its queue full.
   void BeginOnPool(Step step);
@@ -59,8 +60,8 @@ class TableSender : public Reactor, public Stallable {
   // message is kept as `key`, if that is not empty.
   absl::Status Answer(v1::GetTableRequest request, const std::string& key = "");
 
-  // Answers as `key` was answered before; false when that is not known.
-  bool AnswerAgain(const std::string& key);
+  // Answers as before.
+  void AnswerAgain(const SmallAnswer& known);
 
   void End(const absl::Status& status);
 
@@ -100,7 +101,7 @@ class TableSender : public Reactor, public Stallable {
 
   grpc::CallbackServerContext* const context_;
   Call call_;
-  bool entered_ = false;
+  std::optional<CallKind> entered_;
 
   // Of the step that answers, then of the job that prepares.
   std::unique_ptr<Table> table_;

@@ -1,5 +1,6 @@
 #include "server/table_stream.h"
 
+#include <memory>
 #include <utility>
 
 #include "lib/base/status.h"
@@ -9,11 +10,12 @@
 namespace posenc::server {
 
 void TableStream::Start() {
-  absl::Status status = Enter();
+  key_ = SmallAnswers::KeyOf("GetTable", request_);
+  const std::shared_ptr<const SmallAnswer> known = parts_.small_answers->Find(key_);
+  absl::Status status = Enter(known == nullptr ? CallKind::kStream : CallKind::kUnary);
   if (status.ok()) status = CheckRequestSize(request_, parts_.limits.max_request_bytes());
   if (!status.ok()) return End(status);
-  key_ = SmallAnswers::KeyOf("GetTable", request_);
-  if (AnswerAgain(key_)) return;
+  if (known != nullptr) return AnswerAgain(*known);
   BeginOnPool([this] { return Begin(); });
 }
 

@@ -9,13 +9,6 @@
 namespace posenc {
 namespace {
 
-// Rounds `value`, known to within `error`. False if the error leaves it open.
-template <typename Element>
-bool RoundIfSafe(double value, double error, Element* out) {
-  *out = RoundTo<Element>(value - error);
-  return *out == RoundTo<Element>(value + error);
-}
-
 // Twice the bound, for the rounding of the bound itself and of value ± error.
 double ErrorOf(double value, double angle_in_turns) {
   return 2 * (kSinCosError * std::fabs(value) + kReductionError * std::fabs(angle_in_turns));

@@ -87,6 +87,13 @@ inline Bf16 RoundTo<Bf16>(float value) {
   return {RoundToBf16(value)};
 }
 
+// Ziv's test: rounds `value`, known to within `error`. False if the error leaves it open.
+template <typename Element>
+bool RoundIfSafe(double value, double error, Element* out) {
+  *out = RoundTo<Element>(value - error);
+  return *out == RoundTo<Element>(value + error);
+}
+
 }  // namespace posenc
 
 #endif  // POSENC_LIB_NUMERIC_DTYPE_H_

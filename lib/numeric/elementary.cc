@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "lib/numeric/dtype.h"
 #include "lib/numeric/log_exp.h"
 #include "lib/numeric/wide_float.h"
 #include "lib/numeric/wide_functions.h"
@@ -23,18 +24,36 @@ WideFloat WidePow(double base, double exponent) {
   return ExpClamped(WideFloat::From(exponent) * Log(WideFloat::From(base)));
 }
 
+// Arguments of e^x whose results are normal float32.
+constexpr double kMaxQuickArgument = 80;
+
 }  // namespace
 
-float PowF(float base, float exponent) { return WidePow(base, exponent).ToFloat(); }
-
-float ExpF(float x) { return ExpClamped(WideFloat::From(x)).ToFloat(); }
-
 // A double decides nearly always, in nanoseconds.
+float PowF(float base, float exponent) {
+  const double argument = exponent * LogOf({static_cast<double>(base), 0});
+  if (std::fabs(argument) <= kMaxQuickArgument) {
+    const double near = ExpOf({argument, 0});
+    float result;
+    if (RoundIfSafe(near, PowError(argument) * near, &result)) return result;
+  }
+  return WidePow(base, exponent).ToFloat();
+}
+
+float ExpF(float x) {
+  if (std::fabs(x) <= kMaxQuickArgument) {
+    const double near = ExpOf({static_cast<double>(x), 0});
+    float result;
+    if (RoundIfSafe(near, 2 * kExpError * near, &result)) return result;
+  }
+  return ExpClamped(WideFloat::From(x)).ToFloat();
+}
+
 float LogF(float x) {
   const double near = LogOf({static_cast<double>(x), 0});
-  const double error = 2 * kLogError * std::fabs(near);
-  const auto low = static_cast<float>(near - error);
-  return low == static_cast<float>(near + error) ? low : Log(WideFloat::From(x)).ToFloat();
+  float result;
+  if (RoundIfSafe(near, 2 * kLogError * std::fabs(near), &result)) return result;
+  return Log(WideFloat::From(x)).ToFloat();
 }
 
 float SinF(float radians) {

@@ -88,6 +88,13 @@ inline double ExpOf(DoubleDouble x) {
   return std::ldexp(1 + fraction, power);
 }
 
+// ExpOf(exponent * LogOf(base)) has this relative error, where `argument` is that
+// product: the logarithm's becomes absolute. Four times the bound, for the roundings
+// of the product and of whoever tests with it.
+inline double PowError(double argument) {
+  return 4 * (kLogError * std::fabs(argument) + kExpError);
+}
+
 // e^x - 1. REQUIRES: |x| <= kMaxExpArgument.
 inline double ExpMinusOneOf(DoubleDouble x) {
   using namespace log_exp_internal;

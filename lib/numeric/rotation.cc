@@ -1,6 +1,8 @@
 #include "lib/numeric/rotation.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -24,16 +26,7 @@ static_assert(kPreciseValueError >= kPreciseSinCosError + 2 * 0x1p-102);
 // exponent.
 constexpr double kMinPreciseTurns = 0x1p-600;
 
-// Rounds `value`, known to within `error`. False if the error leaves it open.
-template <typename Element>
-bool RoundIfSafe(double value, double error, Element* out) {
-  const auto low = RoundTo<Element>(value - error);
-  const auto high = RoundTo<Element>(value + error);
-  *out = low;
-  return low == high;
-}
-
-// The same for a value to within kPreciseValueError (relative), to float64.
+// RoundIfSafe for a value to within kPreciseValueError (relative), to float64.
 bool RoundIfSafe(DoubleDouble value, double* out) {
   const double error = kPreciseValueError * std::fabs(value.hi);
   *out = value.hi + (value.lo - error);
@@ -70,8 +63,9 @@ Rotation Rotation::Exact(const std::vector<WideFloat>& inv_freq, double scale) {
   rotation.wide_turns_.reserve(inv_freq.size());
   for (const WideFloat& frequency : inv_freq) {
     rotation.wide_turns_.push_back(frequency * kWideInverseTwoPi);
-    rotation.turns_.push_back(DoubleDouble::From(rotation.wide_turns_.back()));
-    rotation.precise_turns_.push_back(TripleDouble::From(rotation.wide_turns_.back()));
+    const TripleDouble turns = TripleDouble::From(rotation.wide_turns_.back());
+    rotation.precise_turns_.push_back(turns);
+    rotation.turns_.push_back({turns.hi, turns.mid});
   }
   rotation.MakeKernelTables();
   return rotation;
@@ -79,38 +73,56 @@ Rotation Rotation::Exact(const std::vector<WideFloat>& inv_freq, double scale) {
 
 void Rotation::MakeKernelTables() {
   if (!HasRotationKernel()) return;
-  const auto groups = (turns_.size() + kRotationGroup - 1) / kRotationGroup;
-  // 16 KiB a group, unless that makes a wide rotation too large.
+  const size_t size = turns_.size();
+  const size_t groups = 2 * ((size + 2 * kRotationGroup - 1) / (2 * kRotationGroup));
+  // 24 KiB a group, unless that makes a wide rotation too large.
   fine_rows_ = groups <= 64 ? 64 : 16;
-  const auto rows = static_cast<size_t>(fine_rows_);
   turns_hi_.resize(groups);
   turns_lo_.resize(groups);
   inv_freq_lanes_.resize(inv_freq_.empty() ? 0 : groups);
-  fine_.resize(groups * rows * 2);
-  for (size_t i = 0; i < turns_.size(); ++i) {
+  for (size_t i = 0; i < size; ++i) {
     const size_t group = i / kRotationGroup;
     const size_t lane = i % kRotationGroup;
     turns_hi_[group].lane[lane] = turns_[i].hi;
     turns_lo_[group].lane[lane] = turns_[i].lo;
-    if (!inv_freq_.empty()) inv_freq_lanes_[group].lane[lane] = static_cast<double>(inv_freq_[i]);
-    for (size_t row = 0; row < rows; ++row) {
-      const DoubleSinCos value = SinCosOfTurns(static_cast<double>(row), turns_[i]);
-      fine_[(group * rows + row) * 2].lane[lane] = value.cos;
-      fine_[(group * rows + row) * 2 + 1].lane[lane] = value.sin;
+    if (!inv_freq_.empty()) inv_freq_lanes_[group].lane[lane] = inv_freq_[i];
+  }
+  fine_.resize(groups * static_cast<size_t>(fine_rows_) * 2);
+  FillFineTable(turns_hi_.data(), turns_lo_.data(), static_cast<int64_t>(groups), fine_rows_,
+                fine_.data());
+  fine32_.resize(fine_.size());
+  for (size_t i = 0; i < fine_.size(); ++i) {
+    for (size_t lane = 0; lane < kRotationGroup; ++lane) {
+      fine32_[i].lane[lane] = static_cast<float>(fine_[i].lane[lane]);
     }
   }
 }
 
 size_t Rotation::bytes() const {
-  const size_t lanes =
-      turns_hi_.capacity() + turns_lo_.capacity() + inv_freq_lanes_.capacity() + fine_.capacity();
+  const size_t lanes = turns_hi_.capacity() + turns_lo_.capacity() + fine_.capacity();
   return sizeof(*this) + inv_freq_.capacity() * sizeof(float) +
          turns_.capacity() * sizeof(DoubleDouble) +
          precise_turns_.capacity() * sizeof(TripleDouble) +
-         wide_turns_.capacity() * sizeof(WideFloat) + lanes * sizeof(RotationLanes);
+         wide_turns_.capacity() * sizeof(WideFloat) + lanes * sizeof(RotationLanes) +
+         (inv_freq_lanes_.capacity() + fine32_.capacity()) * sizeof(RotationFloats);
 }
 
 // Filling ---------------------------------------------------------------------------
+
+template <typename Element>
+bool HasWholeLines(const RotationRows<Element>& rows, int64_t pairs) {
+  const auto is_whole = [](auto elements) {
+    return static_cast<size_t>(elements) * sizeof(Element) % kRotationLine == 0;
+  };
+  const auto is_aligned = [](const Element* start) {
+    return reinterpret_cast<uintptr_t>(start) % kRotationLine == 0;
+  };
+  const bool alternates = rows.layout == RotationLayout::kAlternating;
+  const bool are_aligned = alternates ? is_aligned(std::min(rows.cos, rows.sin))
+                                      : is_aligned(rows.cos) && is_aligned(rows.sin);
+  const bool doubles = alternates || rows.layout == RotationLayout::kTwiceAlternating;
+  return are_aligned && is_whole(rows.stride) && is_whole(doubles ? 2 * pairs : pairs);
+}
 
 template <typename Element>
 void Rotation::Fill(int64_t first, const RotationRows<Element>& rows) const {
@@ -121,17 +133,33 @@ void Rotation::Fill(int64_t first, const RotationRows<Element>& rows) const {
       Element cos;
       Element sin;
       FillPair(first + row, i, &cos, &sin);
-      const int64_t index = row * rows.stride + static_cast<int64_t>(i);
-      if (rows.cos != nullptr) rows.cos[index] = cos;
-      if (rows.sin != nullptr) rows.sin[index] = sin;
+      const int64_t start = row * rows.stride;
+      if (rows.cos != nullptr) Place(rows.layout, cos, static_cast<int64_t>(i), rows.cos + start);
+      if (rows.sin != nullptr) Place(rows.layout, sin, static_cast<int64_t>(i), rows.sin + start);
     }
   }
 }
 
 template <typename Element>
+void Rotation::Place(RotationLayout layout, Element value, int64_t pair, Element* row) const {
+  switch (layout) {
+    case RotationLayout::kApart:
+      row[pair] = value;
+      return;
+    case RotationLayout::kTwice:
+      row[pair] = row[pairs() + pair] = value;
+      return;
+    case RotationLayout::kAlternating:
+      row[2 * pair] = value;
+      return;
+    case RotationLayout::kTwiceAlternating:
+      row[2 * pair] = row[2 * pair + 1] = value;
+      return;
+  }
+}
+
+template <typename Element>
 void Rotation::FillByKernel(int64_t first, const RotationRows<Element>& rows) const {
-  // What is not wanted is written to one row over and over.
-  std::vector<Element> unwanted(rows.cos == nullptr || rows.sin == nullptr ? turns_.size() : 0);
   RotationJob job;
   job.exact = mode_ == Mode::kExact;
   job.scale = scale_;
@@ -141,20 +169,41 @@ void Rotation::FillByKernel(int64_t first, const RotationRows<Element>& rows) co
   job.turns_lo = turns_lo_.data();
   job.inv_freq = inv_freq_lanes_.data();
   job.fine = fine_.data();
+  job.fine32 = fine32_.data();
   job.first = first;
   job.count = rows.count;
   job.element = KernelElement<Element>();
-  job.cos = rows.cos != nullptr ? rows.cos : unwanted.data();
-  job.sin = rows.sin != nullptr ? rows.sin : unwanted.data();
-  job.cos_stride = rows.cos != nullptr ? rows.stride : 0;
-  job.sin_stride = rows.sin != nullptr ? rows.stride : 0;
+  job.layout = rows.layout;
+  job.streams = rows.cold && HasWholeLines(rows, pairs());
+  job.cos = rows.cos;
+  job.sin = rows.sin;
+  job.stride = rows.stride;
   job.rotation = this;
-  job.decide = [](const void* rotation, int64_t position, int64_t pair, void* cos, void* sin) {
-    static_cast<const Rotation*>(rotation)->FillPair(position, static_cast<size_t>(pair),
-                                                     static_cast<Element*>(cos),
-                                                     static_cast<Element*>(sin));
+  job.settle = [](const void* rotation, const RotationCandidate& candidate, void* cos, void* sin) {
+    static_cast<const Rotation*>(rotation)->Settle(candidate, static_cast<Element*>(cos),
+                                                   static_cast<Element*>(sin));
   };
   RunRotationKernel(job);
+}
+
+template <typename Element>
+void Rotation::Settle(const RotationCandidate& near, Element* cos, Element* sin) const {
+  const auto settle = [&]<typename T>(T* c, T* s) {
+    const bool cos_is_safe = RoundIfSafe(near.cos, near.cos_error, c);
+    return RoundIfSafe(near.sin, near.sin_error, s) && cos_is_safe;
+  };
+  bool safe;
+  if (mode_ == Mode::kFloat32) {  // rounds to float32 on the way
+    float cos32;
+    float sin32;
+    safe = settle(&cos32, &sin32);
+    const auto scale32 = static_cast<float>(scale_);
+    *cos = RoundTo<Element>(cos32 * scale32);
+    *sin = RoundTo<Element>(sin32 * scale32);
+  } else {
+    safe = settle(cos, sin);
+  }
+  if (!safe) FillPair(near.position, static_cast<size_t>(near.pair), cos, sin);
 }
 
 template <typename Element>
@@ -212,8 +261,12 @@ void Rotation::DecideExact(int64_t position, size_t pair, Element* cos, Element*
 }
 
 template void Rotation::Fill(int64_t, const RotationRows<float>&) const;
+template bool HasWholeLines(const RotationRows<float>&, int64_t);
 template void Rotation::Fill(int64_t, const RotationRows<double>&) const;
+template bool HasWholeLines(const RotationRows<double>&, int64_t);
 template void Rotation::Fill(int64_t, const RotationRows<F16>&) const;
+template bool HasWholeLines(const RotationRows<F16>&, int64_t);
 template void Rotation::Fill(int64_t, const RotationRows<Bf16>&) const;
+template bool HasWholeLines(const RotationRows<Bf16>&, int64_t);
 
 }  // namespace posenc

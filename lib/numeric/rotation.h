@@ -23,15 +23,23 @@ namespace posenc {
 // Frequencies up to here keep angles below kMaxAngle at every position.
 inline constexpr double kMaxInvFreq = 256.0;
 
-// Where rows go. Row r begins r·stride elements after the pointers; the cosines
-// of a row are contiguous, and so are its sines.
+// Where rows go. Row r begins r·stride elements after the pointers; what follows
+// there is the layout's.
 template <typename Element>
 struct RotationRows {
   int64_t count = 0;
   int64_t stride = 0;
-  Element* cos = nullptr;  // null: not wanted
-  Element* sin = nullptr;  // null: not wanted
+  Element* cos = nullptr;  // null: not wanted (but where they alternate)
+  Element* sin = nullptr;
+  RotationLayout layout = RotationLayout::kApart;
+  // The memory is in no cache and is not read soon: where rows consist of whole lines
+  // of memory, they are written past the caches.
+  bool cold = false;
 };
+
+// Whether rows with `pairs` pairs consist of whole lines of memory.
+template <typename Element>
+bool HasWholeLines(const RotationRows<Element>& rows, int64_t pairs);
 
 // Immutable; thread-safe.
 class Rotation {
@@ -65,6 +73,14 @@ class Rotation {
   template <typename Element>
   void FillByKernel(int64_t first, const RotationRows<Element>& rows) const;
 
+  // Puts a value of a pair where the layout wants it.
+  template <typename Element>
+  void Place(RotationLayout layout, Element value, int64_t pair, Element* row) const;
+
+  // What the kernel's quick tests left open, by its values if they decide.
+  template <typename Element>
+  void Settle(const RotationCandidate& near, Element* cos, Element* sin) const;
+
   // One pair, the sure way; neither place is null.
   template <typename Element>
   void FillPair(int64_t position, size_t pair, Element* cos, Element* sin) const;
@@ -87,8 +103,9 @@ class Rotation {
   int64_t fine_rows_ = 0;
   std::vector<RotationLanes> turns_hi_;
   std::vector<RotationLanes> turns_lo_;
-  std::vector<RotationLanes> inv_freq_lanes_;
+  std::vector<RotationFloats> inv_freq_lanes_;
   std::vector<RotationLanes> fine_;
+  std::vector<RotationFloats> fine32_;
 };
 
 }  // namespace posenc

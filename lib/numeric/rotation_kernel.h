@@ -4,32 +4,54 @@
 //   e^(i·p·w) = e^(i·base·w) · e^(i·n·w),  p = base + n
 // The second factor comes from a table that the Rotation keeps (`fine`), the first
 // is computed once a block of rows. Each value is then rounded, and those whose
-// error bound straddles a rounding boundary are handed to `decide`.
+// error bound straddles a rounding boundary are handed to `settle`.
+//
+// Bfloat16 has so few digits that the multiplication in float32 nearly always
+// decides: doubles are then what float32 leaves open.
 #ifndef POSENC_LIB_NUMERIC_ROTATION_KERNEL_H_
 #define POSENC_LIB_NUMERIC_ROTATION_KERNEL_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace posenc {
 
 // Pairs that stand together in the tables; what is past the last pair is zero.
+// Tables have an even number of groups.
 inline constexpr int64_t kRotationGroup = 16;
 
 struct alignas(64) RotationLanes {
   std::array<double, kRotationGroup> lane = {};
 };
+struct alignas(64) RotationFloats {
+  std::array<float, kRotationGroup> lane = {};
+};
 
 enum class RotationElement { kF32, kF64, kF16, kBf16 };
 
+// How the values of a row stand, i in [0, pairs).
+enum class RotationLayout {
+  kApart,             // cos[i], sin[i]
+  kTwice,             // cos[i] and cos[pairs + i], sin[i] and sin[pairs + i]
+  kAlternating,       // cos[2i], sin[2i]: neighbours, in either order
+  kTwiceAlternating,  // cos[2i] and cos[2i + 1], sin[2i] and sin[2i + 1]
+};
+
 // |vector result - exact| in units of the scale, for rotated values: two table
-// values (kSinCosError each), the scale, and the multiplication. Relative to the
-// value itself, not to the scale, where no term cancels.
+// values (kSinCosError each), the scale, the multiplication, and (FLOAT32) what
+// TurnByDelta leaves out. Relative to the value itself, not to the scale, where no
+// term cancels.
 inline constexpr double kRotatedError = 0x1p-49;
 
 // Largest FLOAT32 angle that is rotated: its rounding to float32 then moves it by
-// at most 2^-8, for which a short series serves.
+// at most 2^-8, for which a short series serves. Shorter ones serve up to the others.
 inline constexpr double kMaxRotatedAngle = 0x1p17;
+inline constexpr double kMaxCubicAngle = 0x1p13;
+inline constexpr double kMaxQuadraticAngle = 0x1p8;
+
+// Smallest: below it what the rounding adds may be no float32.
+inline constexpr double kMinRotatedInvFreq = 0x1p-80;
 
 // Values below this share of the scale have lost too many bits to cancellation
 // to be tested quickly: one in some thousand.
@@ -39,6 +61,31 @@ inline constexpr double kLeastRotated = 0x1p-12;
 inline constexpr uint32_t kMargin = uint32_t{1} << 16;
 static_assert(kMargin * 0x1p-53 >= kRotatedError / kLeastRotated);
 
+// |float32 result - exact| as above, for the float32 rotation, and the distance
+// that it is tested at. The slack is for the rounding of the test itself (2^-25),
+// for the float32 nearest to the exact value (2^-25), and so that two products with
+// a scale (2^-23 apart) stay apart.
+inline constexpr double kRotatedFloatError = 0x1.8p-23;
+inline constexpr double kRotatedFloatMargin = 0x1.cp-22;
+static_assert(kRotatedFloatMargin >= kRotatedFloatError + 2 * 0x1p-25 + 0x1p-23);
+// The same relative to the value, where no term cancels.
+inline constexpr double kRotatedFloatRelativeError = 0x1.4p-22;
+inline constexpr double kRotatedFloatRelativeMargin = 0x1.4p-21;
+static_assert(kRotatedFloatRelativeMargin >= kRotatedFloatRelativeError + 2 * 0x1p-24 + 0x1p-23);
+// Scales that its error stays a normal float32 for.
+inline constexpr double kMinFloatScale = 0x1p-60;
+inline constexpr double kMaxFloatScale = 0x1p60;
+
+// A pair that the quick tests leave open.
+struct RotationCandidate {
+  int64_t position;
+  int64_t pair;
+  double cos;  // to within cos_error; FLOAT32: without the scale
+  double sin;
+  double cos_error;
+  double sin_error;
+};
+
 struct RotationJob {
   // The rotation.
   bool exact;
@@ -47,26 +94,36 @@ struct RotationJob {
   int64_t fine_rows;              // a power of two
   const RotationLanes* turns_hi;  // [groups], turns per position
   const RotationLanes* turns_lo;
-  const RotationLanes* inv_freq;  // [groups], FLOAT32 only: the float32 values
-  const RotationLanes* fine;      // [groups, fine_rows, 2]: cos, sin of n·w
+  const RotationFloats* inv_freq;  // [groups], FLOAT32 only
+  const RotationLanes* fine;       // [groups, fine_rows, 2]: cos, sin of n·w
+  const RotationFloats* fine32;    // the same in float32
   // The rows.
   int64_t first;
   int64_t count;
   RotationElement element;  // kF64 with FLOAT32 only
-  void* cos;
+  RotationLayout layout;
+  // Past the caches: every run of a row is whole, aligned to kRotationLine bytes.
+  bool streams;
+  void* cos;  // null: not wanted
   void* sin;
-  int64_t cos_stride;  // in elements
-  int64_t sin_stride;
+  int64_t stride;  // in elements
   // Writes one element to each place.
-  void (*decide)(const void* rotation, int64_t position, int64_t pair, void* cos, void* sin);
+  void (*settle)(const void* rotation, const RotationCandidate& candidate, void* cos, void* sin);
   const void* rotation;
 };
+
+// What memory is written by; partly written, it would be read first.
+inline constexpr size_t kRotationLine = 64;
 
 // Whether this CPU has what the kernel needs (a fused multiply-add).
 bool HasRotationKernel();
 
 // REQUIRES: HasRotationKernel().
 void RunRotationKernel(const RotationJob& job);
+
+// Writes the fine table of the groups: [groups, fine_rows, 2]. REQUIRES: the same.
+void FillFineTable(const RotationLanes* turns_hi, const RotationLanes* turns_lo, int64_t groups,
+                   int64_t fine_rows, RotationLanes* fine);
 
 }  // namespace posenc
 

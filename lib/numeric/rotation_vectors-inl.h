@@ -1,5 +1,5 @@
-// What rotation_kernel.cc is made of, in vectors: sines and cosines, the test for
-// values that round either way, and stores that round to each element type.
+// What rotation_kernel.cc is made of, in vectors: sines and cosines, rotations, and
+// the tests for values that round either way.
 // Included once for each instruction set (hwy/foreach_target.h).
 #if defined(POSENC_LIB_NUMERIC_ROTATION_VECTORS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef POSENC_LIB_NUMERIC_ROTATION_VECTORS_INL_H_
@@ -113,18 +113,26 @@ HWY_INLINE SinCosVectors SinCos(VD x, VD rate_hi, VD rate_lo) {
           hn::Xor(hn::IfThenElse(swapped, s, k), hn::BitCast(d, cos_sign))};
 }
 
+// Which lanes have none of `bits`.
+HWY_INLINE MF HasNone(hn::Vec<DU> v, uint32_t bits) {
+  const DU du;
+#if HWY_TARGET == HWY_AVX3
+  return MF{_mm512_testn_epi32_mask(v.raw, hn::Set(du, bits).raw)};
+#else
+  return hn::RebindMask(DF(), hn::Eq(hn::And(v, hn::Set(du, bits)), hn::Zero(du)));
+#endif
+}
+
 // Which lanes round to float32 within kMargin units of a double from a tie. A
-// normal float32 keeps all but the low 29 bits of a double.
+// normal float32 keeps all but the low 29 bits of a double: those from kMargin's on
+// are zero next to a tie, once half a unit is taken away.
 HWY_INLINE MF NearTieOfFloat(const Pair& v) {
   constexpr uint32_t kHalf = uint32_t{1} << 28;
-  constexpr uint32_t kMask = 2 * kHalf - 1;
+  constexpr uint32_t kDistance = (2 * kHalf - 1) & ~(2 * kMargin - 1);
   const DU du;
-  const DI di;
   const auto low_words = hn::ConcatEven(du, hn::BitCast(du, v.high), hn::BitCast(du, v.low));
-  const auto offset = hn::Set(du, kMargin - kHalf);
-  const auto distance = hn::And(hn::Add(low_words, offset), hn::Set(du, kMask));
-  return hn::RebindMask(
-      DF(), hn::Lt(hn::BitCast(di, distance), hn::Set(di, static_cast<int32_t>(2 * kMargin))));
+  const auto offset = hn::Add(low_words, hn::Set(du, kMargin - kHalf));
+  return HasNone(offset, kDistance);
 }
 
 // Which lanes were rounded to float32 onto a tie of a type with `kDropped` bits
@@ -136,72 +144,6 @@ HWY_INLINE MF OnTieOfShorter(VF v) {
   const auto tail = hn::And(hn::BitCast(du, v), hn::Set(du, (uint32_t{1} << kDropped) - 1));
   return hn::RebindMask(DF(), hn::Eq(tail, hn::Set(du, uint32_t{1} << (kDropped - 1))));
 }
-
-template <RotationElement kElement>
-struct Element;
-
-template <>
-struct Element<RotationElement::kF32> {
-  using Type = float;
-  static constexpr float kMinNormal = 0x1p-126f;
-  static HWY_INLINE void Store(VF v, float* out) { hn::StoreU(v, DF(), out); }
-};
-
-template <>
-struct Element<RotationElement::kF64> {
-  using Type = double;
-  static constexpr float kMinNormal = 0x1p-126f;
-  static HWY_INLINE void Store(VF v, double* out) {
-    const DD d;
-    const Pair wide = Promote(v);
-    hn::StoreU(wide.low, d, out);
-    hn::StoreU(wide.high, d, out + kDoubles);
-  }
-};
-
-HWY_INLINE void StoreWords(hn::Vec<DU> v, uint16_t* out) {
-  const hn::Rebind<uint16_t, DF> dw;
-  hn::StoreU(hn::DemoteTo(dw, hn::BitCast(DI(), v)), dw, out);
-}
-
-template <>
-struct Element<RotationElement::kBf16> {
-  using Type = uint16_t;
-  static constexpr int kDroppedBits = 16;
-  static constexpr float kMinNormal = 0x1p-126f;
-  static HWY_INLINE void Store(VF v, uint16_t* out) {  // RoundToBf16 (dtype.h)
-    const DU du;
-    const auto bits = hn::BitCast(du, v);
-    const auto lowest_kept = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-    StoreWords(hn::ShiftRight<16>(hn::Add(bits, hn::Add(lowest_kept, hn::Set(du, 0x7fff)))), out);
-  }
-};
-
-template <>
-struct Element<RotationElement::kF16> {
-  using Type = uint16_t;
-  static constexpr int kDroppedBits = 13;
-  static constexpr float kMinNormal = 0x1p-14f;
-  static HWY_INLINE void Store(VF v, uint16_t* out) {  // RoundToF16 (dtype.h)
-    const DF df;
-    const DU du;
-    const DI di;
-    const auto bits = hn::BitCast(du, v);
-    const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000));
-    const auto magnitude = hn::And(bits, hn::Set(du, 0x7fffffff));
-    const auto lowest_kept = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1));
-    const auto normal = hn::ShiftRight<13>(
-        hn::Add(magnitude, hn::Add(lowest_kept, hn::Set(du, 0xfff - 0x38000000u))));
-    const VF shifted = hn::Add(hn::BitCast(df, magnitude), hn::Set(df, 0.5f));
-    const auto subnormal = hn::Sub(hn::BitCast(du, shifted), hn::Set(du, 0x3f000000));
-    const auto compare = hn::BitCast(di, magnitude);
-    const auto is_subnormal = hn::RebindMask(du, hn::Lt(compare, hn::Set(di, 0x38800000)));
-    const auto is_infinite = hn::RebindMask(du, hn::Gt(compare, hn::Set(di, 0x477fefff)));
-    const auto rounded = hn::IfThenElse(is_infinite, hn::Set(du, 0x7c00),
-                                        hn::IfThenElse(is_subnormal, subnormal, normal));
-    StoreWords(hn::Or(sign, rounded), out);
-  }
-};
 
 #endif  // POSENC_HAS_ROTATION_VECTORS
 }  // namespace HWY_NAMESPACE

@@ -72,6 +72,7 @@ std::vector<Maker> Makers() {
   add("theta 1e4", geometric(1e4, 64), 1.0);
   add("theta 5e5, scaled", geometric(5e5, 64), 1.3465735902799727);
   add("theta 1e10, small", geometric(1e10, 48), 0.01);
+  add("negative", {-1.0, -0.01, -1e-5, 0.3}, 1.0);
   add("one pair", {1.0}, 1.0);
   add("tails", geometric(100.0, 23), 3.0);
   add("zeros", {1.0, 0.0, 0.5, 0.0}, 1.0);
@@ -113,6 +114,47 @@ void ExpectSameBytes(const std::vector<Element>& got, const std::vector<Element>
   ADD_FAILURE() << "first difference at element " << i << " of " << got.size();
 }
 
+// Memory as a kernel's target: aligned as pages are, or off by one element.
+template <typename Element>
+class Memory {
+ public:
+  Memory(int64_t elements, bool aligned)
+      : memory_(static_cast<size_t>(elements) + kLine / sizeof(Element) + 1, Element{}) {
+    const auto past = reinterpret_cast<uintptr_t>(memory_.data()) % kLine;
+    start_ = (kLine - past) % kLine / sizeof(Element) + (aligned ? 0 : 1);
+  }
+  Element* data() { return memory_.data() + start_; }
+
+ private:
+  static constexpr size_t kLine = kRotationLine;
+  std::vector<Element> memory_;
+  size_t start_;
+};
+
+// The rows of `run` in a layout, cosines and sines in two tables or in one.
+template <typename Element>
+std::vector<Element> LaidOut(const Rotation& rotation, const Run& run, RotationLayout layout,
+                             bool aligned, bool cold) {
+  const int64_t pairs = rotation.pairs();
+  const int64_t stride = 2 * pairs;
+  const bool alternates = layout == RotationLayout::kAlternating;
+  const int64_t size = run.count * stride;
+  Memory<Element> memory(2 * size, aligned);
+  Element* cos = memory.data();
+  Element* sin = alternates ? cos + 1 : cos + (layout == RotationLayout::kApart ? pairs : size);
+  rotation.Fill(run.first, RotationRows<Element>{.count = run.count,
+                                                 .stride = stride,
+                                                 .cos = cos,
+                                                 .sin = sin,
+                                                 .layout = layout,
+                                                 .cold = cold});
+  return std::vector<Element>(memory.data(), memory.data() + 2 * size);
+}
+
+constexpr RotationLayout kLayouts[] = {RotationLayout::kApart, RotationLayout::kTwice,
+                                       RotationLayout::kAlternating,
+                                       RotationLayout::kTwiceAlternating};
+
 template <typename T>
 class RotationKernelTest : public ::testing::Test {};
 using Elements = ::testing::Types<float, double, F16, Bf16>;
@@ -143,8 +185,70 @@ TYPED_TEST(RotationKernelTest, EveryInstructionSetGivesTheScalarBytes) {
   this->RecordProperty("kernels", kernels);
 }
 
+TYPED_TEST(RotationKernelTest, LayoutsArePermutationsHoweverTheMemoryLies) {
+  for (const Maker& maker : Makers()) {
+    SCOPED_TRACE(maker.name);
+    const Run run = {40, 70};  // over an end of a block
+    std::vector<std::vector<TypeParam>> expected;
+    {
+      const ForcedTarget scalar(HWY_SCALAR);
+      const Rotation rotation = maker.Make();
+      for (const RotationLayout layout : kLayouts) {
+        expected.push_back(LaidOut<TypeParam>(rotation, run, layout, true, false));
+      }
+    }
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      SCOPED_TRACE(hwy::TargetName(target));
+      const ForcedTarget forced(target);
+      const Rotation rotation = maker.Make();
+      for (size_t i = 0; i < std::size(kLayouts); ++i) {
+        SCOPED_TRACE(i);
+        for (const bool aligned : {true, false}) {
+          for (const bool cold : {true, false}) {
+            ExpectSameBytes(LaidOut<TypeParam>(rotation, run, kLayouts[i], aligned, cold),
+                            expected[i]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TYPED_TEST(RotationKernelTest, AlternatingSinesMayComeFirst) {
+  for (const Maker& maker : Makers()) {
+    const Rotation rotation = maker.Make();
+    const int64_t stride = 2 * rotation.pairs();
+    const std::vector<TypeParam> apart = Table<TypeParam>(rotation, {3, 2});
+    std::vector<TypeParam> rows(static_cast<size_t>(2 * stride));
+    rotation.Fill(3, RotationRows<TypeParam>{.count = 2,
+                                             .stride = stride,
+                                             .cos = rows.data() + 1,
+                                             .sin = rows.data(),
+                                             .layout = RotationLayout::kAlternating});
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const size_t row = i / static_cast<size_t>(stride) * static_cast<size_t>(stride);
+      const size_t pair = i % static_cast<size_t>(stride) / 2;
+      const size_t half = i % 2 == 0 ? static_cast<size_t>(rotation.pairs()) : 0;
+      EXPECT_EQ(rows[i], apart[row + half + pair]) << maker.name << ' ' << i;
+    }
+  }
+}
+
+TYPED_TEST(RotationKernelTest, NothingIsWrittenForAnAbsentHalf) {
+  for (const Maker& maker : Makers()) {
+    const Rotation rotation = maker.Make();
+    const auto pairs = static_cast<size_t>(rotation.pairs());
+    const std::vector<TypeParam> whole = Table<TypeParam>(rotation, {7, 1});
+    std::vector<TypeParam> half(pairs);
+    rotation.Fill(7, RotationRows<TypeParam>{.count = 1, .cos = half.data()});
+    EXPECT_TRUE(std::equal(half.begin(), half.end(), whole.begin())) << maker.name;
+    rotation.Fill(7, RotationRows<TypeParam>{.count = 1, .sin = half.data()});
+    EXPECT_TRUE(std::equal(half.begin(), half.end(), whole.begin() + rotation.pairs()));
+  }
+}
+
 // A whole Llama 3.1 table, so that rare roundings occur: 16.8 million values.
-TEST(RotationKernelLargeTest, LlamaTableIsTheScalarOne) {
+TYPED_TEST(RotationKernelTest, LlamaTableIsTheScalarOne) {
   std::vector<float> inv_freq;
   std::vector<WideFloat> wide_freq;
   for (int i = 0; i < 64; ++i) {
@@ -154,16 +258,21 @@ TEST(RotationKernelLargeTest, LlamaTableIsTheScalarOne) {
   const auto table = [&](bool exact, int64_t first) {
     const Rotation rotation =
         exact ? Rotation::Exact(wide_freq, 1.0) : Rotation::Float32(inv_freq, 1.0);
-    return Table<float>(rotation, {first, 16384});
+    return Table<TypeParam>(rotation, {first, 16384});
   };
   for (const bool exact : {true, false}) {
-    for (int64_t first = 0; first < 131072; first += 16384) {
-      std::vector<float> expected;
+    // Float64 has a slow path and no rare roundings: a part will do.
+    const int64_t end = std::is_same_v<TypeParam, double> ? 16384 : 131072;
+    for (int64_t first = 0; first < end; first += 16384) {
+      std::vector<TypeParam> expected;
       {
         const ForcedTarget scalar(HWY_SCALAR);
         expected = table(exact, first);
       }
-      ExpectSameBytes(table(exact, first), expected);
+      for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+        const ForcedTarget forced(target);
+        if (HasRotationKernel()) ExpectSameBytes(table(exact, first), expected);
+      }
     }
   }
 }
@@ -193,12 +302,67 @@ TEST(RotationKernelBoundsTest, OneComplexMultiplicationKeepsItsBound) {
 }
 
 TEST(RotationKernelBoundsTest, RoundingMovesARotatedAngleByLittle) {
-  // Half a unit in the last place of the largest angle, and the first terms left
-  // out of the series that makes up for it.
-  constexpr double kDelta = kMaxRotatedAngle * 0x1p-25;
-  static_assert(kDelta <= 0x1p-8);
-  EXPECT_THAT(std::pow(kDelta, 6) / 720, Le(0x1p-57));
-  EXPECT_THAT(std::pow(kDelta, 7) / 5040, Le(0x1p-57));
+  // Half a unit in the last place of the largest angle of each series, and the first
+  // terms that it leaves out.
+  constexpr double kQuintic = kMaxRotatedAngle * 0x1p-25;
+  EXPECT_THAT(std::pow(kQuintic, 6) / 720, Le(0x1p-57));
+  EXPECT_THAT(std::pow(kQuintic, 7) / 5040, Le(0x1p-57));
+  constexpr double kCubic = kMaxCubicAngle * 0x1p-25;
+  EXPECT_THAT(std::pow(kCubic, 4) / 24, Le(0x1p-52));
+  EXPECT_THAT(std::pow(kCubic, 5) / 120, Le(0x1p-57));
+  constexpr double kQuadratic = kMaxQuadraticAngle * 0x1p-25;
+  EXPECT_THAT(std::pow(kQuadratic, 3) / 6, Le(0x1p-53));
+  // In float32: a term less each.
+  EXPECT_THAT(std::pow(kQuintic, 4) / 24, Le(0x1p-36));
+  EXPECT_THAT(std::pow(kCubic, 3) / 6, Le(0x1p-38));
+  EXPECT_THAT(std::pow(kQuadratic, 2) / 2, Le(0x1p-35));
+}
+
+// The float32 rotation of rotation_bf16-inl.h, FLOAT32's longest series included.
+TEST(RotationKernelBoundsTest, RotationInFloatKeepsItsBound) {
+  double worst = 0;
+  double worst_relative = 0;
+  for (int i = 0; i < 64; ++i) {
+    const auto inv_freq = static_cast<float>(Pow(5e5, -i / 64.0));
+    const WideFloat turns = WideFloat::From(inv_freq) * kWideInverseTwoPi;
+    const DoubleDouble rate = DoubleDouble::From(turns);
+    for (const int64_t base : {0, 64, 4096, 131008}) {
+      const DoubleSinCos at_base = SinCosOfTurns(static_cast<double>(base), rate);
+      const auto c0 = static_cast<float>(at_base.cos);
+      const auto s0 = static_cast<float>(at_base.sin);
+      for (int64_t n = 0; n < 64; ++n) {
+        const DoubleSinCos at_n = SinCosOfTurns(static_cast<double>(n), rate);
+        const auto cn = static_cast<float>(at_n.cos);
+        const auto sn = static_cast<float>(at_n.sin);
+        const float cos = std::fma(-s0, sn, c0 * cn);
+        const float sin = std::fma(c0, sn, s0 * cn);
+        const auto x = static_cast<float>(base + n);
+        const float delta = std::fma(-x, inv_freq, x * inv_freq);
+        const float square = delta * delta;
+        const float less = square * -0.5f;
+        const float sine = std::fma(delta * square, -1.0f / 6, delta);
+        const float turned_cos = cos + std::fma(-sin, sine, cos * less);
+        const float turned_sin = sin + std::fma(cos, sine, sin * less);
+        const auto check = [&](float value, const Real& exact) {
+          const double error = Abs(Real(value) - exact).ToDouble();
+          worst = std::max(worst, error);
+          const double last = static_cast<double>(base + 64) * rate.hi;
+          if (last < 0.125 && error > 0) {
+            worst_relative = std::max(worst_relative, error / std::fabs(exact.ToDouble()));
+          }
+        };
+        const Real angle = Real(inv_freq) * Real::FromInt(base + n);
+        check(cos, Cos(angle));
+        check(sin, Sin(angle));
+        check(turned_cos, Cos(Real(x * inv_freq)));
+        check(turned_sin, Sin(Real(x * inv_freq)));
+      }
+    }
+  }
+  RecordProperty("worst_log2", std::to_string(std::log2(worst)));
+  RecordProperty("worst_relative_log2", std::to_string(std::log2(worst_relative)));
+  EXPECT_THAT(worst, Le(kRotatedFloatError));
+  EXPECT_THAT(worst_relative, Le(kRotatedFloatRelativeError));
 }
 
 TEST(RotationKernelBoundsTest, MarginCoversTheErrorOfTheSmallestValueTested) {

@@ -1,0 +1,219 @@
+// The rotation kernel for bfloat16: in float32, with twice the lanes.
+//
+// Each value is known to within a margin; where both ends of that interval round to
+// one bfloat16, it is the value's. The few others (one in some thousand) are
+// computed again in double. FLOAT32 rounds to float32 on the way, and after the
+// scale: all these steps are monotone, so the ends take them too.
+// Included once for each instruction set (hwy/foreach_target.h).
+#if defined(POSENC_LIB_NUMERIC_ROTATION_BF16_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POSENC_LIB_NUMERIC_ROTATION_BF16_INL_H_
+#undef POSENC_LIB_NUMERIC_ROTATION_BF16_INL_H_
+#else
+#define POSENC_LIB_NUMERIC_ROTATION_BF16_INL_H_
+#endif
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "lib/numeric/rotation_kernel.h"
+#include "lib/numeric/rotation_steps-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc {
+namespace HWY_NAMESPACE {
+#if POSENC_HAS_ROTATION_VECTORS
+
+// Two vectors of float32 make one of bfloat16.
+using DH = hn::Repartition<uint16_t, DF>;
+using VH = hn::Vec<DH>;
+constexpr int64_t kHalves = 2 * kFloats;
+
+HWY_INLINE bool DecidesInFloat(const RotationJob& job) {
+  const double scale = std::fabs(job.scale);
+  return scale >= kMinFloatScale && scale <= kMaxFloatScale;
+}
+
+// What the rows of a block have in common, for kFloats pairs.
+struct FloatBlock {
+  VF cos;
+  VF sin;
+  VF less;  // a value is in [value·less - margin, value·more + margin]
+  VF more;
+  VF margin;
+  VF inv_freq;  // FLOAT32 only
+  const float* fine;
+};
+
+HWY_INLINE FloatBlock MakeFloatBlock(const RotationJob& job, const Block& block, int64_t pair,
+                                     int64_t base) {
+  const DD d;
+  const DF df;
+  const Lanes at(pair);
+  const Pair turns = LoadPair(job.turns_hi[at.group].lane.data() + at.lane);
+  // In the first eighth of a turn no term cancels another. Zeros are exact.
+  const VD last = hn::Set(d, base < 0 ? 1e300 : static_cast<double>(base + job.fine_rows));
+  const auto share = [&](VD t) HWY_ATTR {  // 1: the margin is relative
+    const VD size = hn::Abs(t);
+    const auto small = hn::And(hn::Lt(hn::Mul(size, last), hn::Set(d, 0.125)),
+                               hn::Gt(size, hn::Set(d, kMinRotatedInvFreq)));
+    return hn::IfThenElseZero(hn::Or(small, hn::Eq(t, hn::Zero(d))), hn::Set(d, 1.0));
+  };
+  const VF relative = Demote({share(turns.low), share(turns.high)});
+  const VF one = hn::Set(df, 1.0f);
+  const VF ratio = hn::Mul(relative, hn::Set(df, static_cast<float>(kRotatedFloatRelativeMargin)));
+  const double margin = kRotatedFloatMargin * (job.exact ? std::fabs(job.scale) : 1.0);
+  return {Demote(block.cos),
+          Demote(block.sin),
+          hn::Sub(one, ratio),
+          hn::Add(one, ratio),
+          hn::Mul(hn::Sub(one, relative), hn::Set(df, static_cast<float>(margin))),
+          block.inv_freq,
+          job.fine32[at.group * job.fine_rows * 2].lane.data() + at.lane};
+}
+
+struct FloatRow {
+  VF cos;
+  VF sin;
+};
+
+// As ComputeRow does it in double; |delta| <= 2^-25 of the largest angle of `kTurn`.
+template <Turn kTurn>
+HWY_INLINE FloatRow ComputeFloatRow(const FloatBlock& block, int64_t base, int64_t position) {
+  const DF df;
+  const float* fine = block.fine + (position - base) * kFineStride;
+  const VF fine_cos = hn::Load(df, fine);
+  const VF fine_sin = hn::Load(df, fine + kRotationGroup);
+  const VF cos = hn::NegMulAdd(block.sin, fine_sin, hn::Mul(block.cos, fine_cos));
+  const VF sin = hn::MulAdd(block.cos, fine_sin, hn::Mul(block.sin, fine_cos));
+  if constexpr (kTurn == Turn::kExact) return {cos, sin};
+  const VF x = hn::Set(df, static_cast<float>(position));
+  const VF delta = hn::NegMulAdd(x, block.inv_freq, hn::Mul(x, block.inv_freq));  // exact
+  if constexpr (kTurn == Turn::kQuadratic) {
+    return {hn::NegMulAdd(sin, delta, cos), hn::MulAdd(cos, delta, sin)};
+  } else {
+    const VF square = hn::Mul(delta, delta);
+    const VF cos_less_1 = hn::Mul(square, hn::Set(df, -0.5f));
+    VF sine = delta;
+    if constexpr (kTurn == Turn::kQuintic) {
+      sine = hn::MulAdd(hn::Mul(delta, square), hn::Set(df, -1.0f / 6), delta);
+    }
+    return {hn::Add(cos, hn::NegMulAdd(sin, sine, hn::Mul(cos, cos_less_1))),
+            hn::Add(sin, hn::MulAdd(cos, sine, hn::Mul(sin, cos_less_1)))};
+  }
+}
+
+// Upper halves: bfloat16, halves rounded away from zero. Which way a half goes does
+// not matter where both ends agree: it is then not between them.
+struct Bounded {
+  hn::Vec<DU> bits;
+  MF closed;
+};
+
+template <bool kScaled>
+HWY_INLINE Bounded RoundBounded(const FloatBlock& block, VF value, VF scale) {
+  const DU du;
+  VF low = hn::MulSub(value, block.less, block.margin);
+  VF high = hn::MulAdd(value, block.more, block.margin);
+  if constexpr (kScaled) {
+    low = hn::Mul(low, scale);
+    high = hn::Mul(high, scale);
+  }
+  const auto half = hn::Set(du, 0x8000);
+  const auto low_bits = hn::Add(hn::BitCast(du, low), half);
+  const auto high_bits = hn::Add(hn::BitCast(du, high), half);
+  return {high_bits, HasNone(hn::Xor(low_bits, high_bits), 0xffff0000)};
+}
+
+// As Step, with what the float32 rotation needs.
+struct alignas(kRotationLine) FloatStep : Step<RotationElement::kBf16> {
+  static constexpr int64_t kHalfUnits = kUnits / 2;
+  std::array<FloatBlock, kUnits> float_blocks;
+
+  FloatStep() = default;
+  FloatStep(const RotationJob& job, int64_t block_base, int64_t first_pair)
+      : Step(job, block_base, first_pair) {
+    for (int64_t u = 0; u < kUnits; ++u) {
+      const auto index = static_cast<size_t>(u);
+      float_blocks[index] = MakeFloatBlock(job, blocks[index], pair + u * kFloats, base);
+    }
+  }
+};
+
+template <Turn kTurn, bool kScaled, typename Rows>
+HWY_NOINLINE void FillTurnedFloats(const RotationJob& job, const Rows rows, const FloatStep& step,
+                                   Run run) {
+  const int64_t base = step.base;
+  const VF scale = hn::Set(DF(), static_cast<float>(job.scale));
+  const auto fill = [&](const FloatBlock& first, const FloatBlock& second, int64_t unit,
+                        int64_t position) HWY_ATTR {
+    const int64_t at = step.pair + unit * kHalves;
+    const FloatRow low = ComputeFloatRow<kTurn>(first, base, position);
+    const FloatRow high = ComputeFloatRow<kTurn>(second, base, position);
+    const Bounded cos_low = RoundBounded<kScaled>(first, low.cos, scale);
+    const Bounded sin_low = RoundBounded<kScaled>(first, low.sin, scale);
+    const Bounded cos_high = RoundBounded<kScaled>(second, high.cos, scale);
+    const Bounded sin_high = RoundBounded<kScaled>(second, high.sin, scale);
+    const DH dh;
+    VH cos = hn::ConcatOdd(dh, hn::BitCast(dh, cos_high.bits), hn::BitCast(dh, cos_low.bits));
+    VH sin = hn::ConcatOdd(dh, hn::BitCast(dh, sin_high.bits), hn::BitCast(dh, sin_low.bits));
+    const MF closed =
+        hn::And(hn::And(cos_low.closed, sin_low.closed), hn::And(cos_high.closed, sin_high.closed));
+    if (HWY_UNLIKELY(!hn::AllTrue(DF(), closed))) {
+      HWY_ALIGN std::array<uint16_t, kHalves> cosines;
+      HWY_ALIGN std::array<uint16_t, kHalves> sines;
+      for (int64_t i = 0; i < kHalves; i += kFloats) {
+        const auto index = static_cast<size_t>(2 * unit + i / kFloats);
+        SettleRow<RotationElement::kBf16, kTurn>(job, step.blocks[index], base, position, at + i,
+                                                 cosines.data() + i, sines.data() + i);
+      }
+      cos = hn::Load(dh, cosines.data());
+      sin = hn::Load(dh, sines.data());
+    }
+    rows.Put(cos, sin, position, at);
+  };
+  if constexpr (FloatStep::kHalfUnits == 1) {
+    const FloatBlock first = step.float_blocks[0];
+    const FloatBlock second = step.float_blocks[1];
+    for (int64_t p = run.begin; p < run.end; ++p) fill(first, second, 0, p);
+  } else {
+    for (int64_t p = run.begin; p < run.end; ++p) {
+      for (int64_t u = 0; u < FloatStep::kHalfUnits; ++u) {
+        const auto index = static_cast<size_t>(2 * u);
+        fill(step.float_blocks[index], step.float_blocks[index + 1], u, p);
+      }
+    }
+  }
+}
+
+template <Turn kTurn, typename Rows>
+void FillScaledFloats(const RotationJob& job, const Rows& rows, const FloatStep& step, Run run) {
+  if (job.scale == 1) return FillTurnedFloats<kTurn, false>(job, rows, step, run);
+  FillTurnedFloats<kTurn, true>(job, rows, step, run);
+}
+
+// REQUIRES: DecidesInFloat(job).
+template <typename Rows>
+void FillStep(const RotationJob& job, const Rows& rows, const FloatStep& step, Run run) {
+  switch (step.turn) {
+    case Turn::kExact:
+      return FillTurnedFloats<Turn::kExact, false>(job, rows, step, run);
+    case Turn::kQuadratic:
+      return FillScaledFloats<Turn::kQuadratic>(job, rows, step, run);
+    case Turn::kCubic:
+      return FillScaledFloats<Turn::kCubic>(job, rows, step, run);
+    case Turn::kQuintic:
+      return FillScaledFloats<Turn::kQuintic>(job, rows, step, run);
+    case Turn::kDirect:
+      return FillTurned<RotationElement::kBf16, Turn::kDirect>(job, rows, step, run);
+  }
+}
+
+#endif  // POSENC_HAS_ROTATION_VECTORS
+}  // namespace HWY_NAMESPACE
+}  // namespace posenc
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard of this instruction set

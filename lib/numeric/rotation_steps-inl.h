@@ -1,0 +1,323 @@
+// A step of the rotation kernel in double: the pairs of one row that a vector of
+// float32 holds, from their tables to their place.
+// Included once for each instruction set (hwy/foreach_target.h).
+#if defined(POSENC_LIB_NUMERIC_ROTATION_STEPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef POSENC_LIB_NUMERIC_ROTATION_STEPS_INL_H_
+#undef POSENC_LIB_NUMERIC_ROTATION_STEPS_INL_H_
+#else
+#define POSENC_LIB_NUMERIC_ROTATION_STEPS_INL_H_
+#endif
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "hwy/highway.h"
+#include "lib/numeric/rotation_kernel.h"
+#include "lib/numeric/rotation_store-inl.h"
+#include "lib/numeric/rotation_vectors-inl.h"
+#include "lib/numeric/sin_cos.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace posenc {
+namespace HWY_NAMESPACE {
+#if POSENC_HAS_ROTATION_VECTORS
+
+// What the rows of a block have in common, for kFloats pairs.
+struct Block {
+  Pair cos;  // of the block's base
+  Pair sin;
+  VF least;     // values nearer to zero have lost their relative precision
+  VF inv_freq;  // FLOAT32 only
+  const double* fine;
+};
+
+// Doubles between two rows of a fine table.
+constexpr int64_t kFineStride = 2 * kRotationGroup;
+
+// Where the pairs from `pair` on stand in the tables.
+struct Lanes {
+  int64_t group;
+  size_t lane;
+  explicit Lanes(int64_t pair)
+      : group(pair / kRotationGroup), lane(static_cast<size_t>(pair % kRotationGroup)) {}
+};
+
+HWY_INLINE Block MakeBlock(const RotationJob& job, int64_t pair, int64_t base, float min_normal) {
+  const DD d;
+  const Lanes at(pair);
+  const Pair hi = LoadPair(job.turns_hi[at.group].lane.data() + at.lane);
+  const Pair lo = LoadPair(job.turns_lo[at.group].lane.data() + at.lane);
+  const VD x = hn::Set(d, static_cast<double>(base));
+  const SinCosVectors low = SinCos(x, hi.low, lo.low);
+  const SinCosVectors high = SinCos(x, hi.high, lo.high);
+
+  const double scale = job.exact ? job.scale : 1.0;
+  const VD s = hn::Set(d, scale);
+  // In the first eighth of a turn no term cancels another.
+  const VD last = hn::Set(d, static_cast<double>(base + job.fine_rows));
+  const VD near_zero = hn::Set(d, std::max(scale * kLeastRotated, static_cast<double>(min_normal)));
+  const VD far_from_zero = hn::Set(d, static_cast<double>(min_normal));
+  const auto least = [&](VD turns) HWY_ATTR {
+    const auto small = hn::Lt(hn::Mul(hn::Abs(turns), last), hn::Set(d, base < 0 ? 0.0 : 0.125));
+    return hn::IfThenZeroElse(hn::Eq(turns, hn::Zero(d)),
+                              hn::IfThenElse(small, far_from_zero, near_zero));
+  };
+  return {{hn::Mul(low.cos, s), hn::Mul(high.cos, s)},
+          {hn::Mul(low.sin, s), hn::Mul(high.sin, s)},
+          Demote({least(hi.low), least(hi.high)}),
+          job.exact ? hn::Zero(DF()) : hn::Load(DF(), job.inv_freq[at.group].lane.data() + at.lane),
+          job.fine[at.group * job.fine_rows * 2].lane.data() + at.lane};
+}
+
+struct Row {
+  Pair cos;
+  Pair sin;
+};
+
+// e^(i·base·w) · e^(i·n·w).
+HWY_INLINE Row Rotate(const Block& block, const double* fine) {
+  const Pair c = LoadPair(fine);
+  const Pair s = LoadPair(fine + kRotationGroup);
+  return {{hn::NegMulAdd(block.sin.low, s.low, hn::Mul(block.cos.low, c.low)),
+           hn::NegMulAdd(block.sin.high, s.high, hn::Mul(block.cos.high, c.high))},
+          {hn::MulAdd(block.cos.low, s.low, hn::Mul(block.sin.low, c.low)),
+           hn::MulAdd(block.cos.high, s.high, hn::Mul(block.sin.high, c.high))}};
+}
+
+// What happens to a rotated row. FLOAT32: how many terms of the series of cosine and
+// sine make up for the rounding of an angle to float32; kDirect computes both anew.
+enum class Turn { kExact, kQuadratic, kCubic, kQuintic, kDirect };
+
+// Turns (cos, sin) by what the rounding to float32 has added to an angle, |delta| <=
+// 2^-25 of the largest one of `kTurn`. The first terms left out are below 2^-52.5.
+template <Turn kTurn>
+HWY_INLINE void TurnByDelta(VD delta, VD* cos, VD* sin) {
+  const DD d;
+  const VD c = *cos;
+  const VD s = *sin;
+  if constexpr (kTurn == Turn::kQuadratic) {
+    const VD half = hn::Mul(delta, hn::Set(d, 0.5));
+    *cos = hn::NegMulAdd(delta, hn::MulAdd(half, c, s), c);
+    *sin = hn::MulAdd(delta, hn::NegMulAdd(half, s, c), s);
+    return;
+  }
+  const VD square = hn::Mul(delta, delta);
+  VD cos_less_1;
+  VD sine;
+  if constexpr (kTurn == Turn::kCubic) {
+    cos_less_1 = hn::Mul(square, hn::Set(d, -0.5));
+    sine = hn::MulAdd(hn::Mul(delta, square), hn::Set(d, -InverseFactorial(3)), delta);
+  } else {
+    cos_less_1 =
+        hn::Mul(square, hn::MulAdd(square, hn::Set(d, InverseFactorial(4)), hn::Set(d, -0.5)));
+    sine = hn::MulAdd(
+        hn::Mul(delta, square),
+        hn::MulAdd(square, hn::Set(d, InverseFactorial(5)), hn::Set(d, -InverseFactorial(3))),
+        delta);
+  }
+  *cos = hn::NegMulAdd(s, sine, hn::MulAdd(c, cos_less_1, c));
+  *sin = hn::MulAdd(c, sine, hn::MulAdd(s, cos_less_1, s));
+}
+
+// How FLOAT32 gets to the angles of the block at `base`, of `pairs` pairs.
+HWY_INLINE Turn TurnOf(const RotationJob& job, int64_t base, int64_t pair, int64_t pairs) {
+  constexpr int64_t kExactIntegers = int64_t{1} << 24;  // of float32
+  if (job.exact) return Turn::kExact;
+  const int64_t end = base + job.fine_rows;
+  if (base <= -kExactIntegers || end > kExactIntegers) return Turn::kDirect;
+  float largest = 0;
+  for (int64_t i = pair; i < pair + pairs; ++i) {
+    const float inv_freq = std::fabs(job.inv_freq[i / kRotationGroup].lane[i % kRotationGroup]);
+    largest = std::max(largest, inv_freq);
+    if (inv_freq != 0 && inv_freq < kMinRotatedInvFreq) return Turn::kDirect;
+  }
+  const double angle = largest * static_cast<double>(std::max(std::abs(base), end));
+  if (angle <= kMaxQuadraticAngle) return Turn::kQuadratic;
+  if (angle <= kMaxCubicAngle) return Turn::kCubic;
+  return angle <= kMaxRotatedAngle ? Turn::kQuintic : Turn::kDirect;
+}
+
+// cos and sin of kFloats pairs of the row of a position; FLOAT32: without the scale.
+template <Turn kTurn>
+HWY_INLINE Row ComputeRow(const Block& block, int64_t base, int64_t position) {
+  const double* fine = block.fine + (position - base) * kFineStride;
+  if constexpr (kTurn == Turn::kExact) return Rotate(block, fine);
+  const VF x = hn::Set(DF(), static_cast<float>(position));
+  const VF angle = hn::Mul(x, block.inv_freq);
+  if constexpr (kTurn == Turn::kDirect) {
+    const DD d;
+    const VD hi = hn::Set(d, kInverseTwoPiDoubles.hi);
+    const VD lo = hn::Set(d, kInverseTwoPiDoubles.lo);
+    const Pair radians = Promote(angle);
+    const SinCosVectors low = SinCos(radians.low, hi, lo);
+    const SinCosVectors high = SinCos(radians.high, hi, lo);
+    return {{low.cos, high.cos}, {low.sin, high.sin}};
+  } else {
+    Row row = Rotate(block, fine);
+    const Pair delta = Promote(hn::NegMulAdd(x, block.inv_freq, angle));  // exact
+    TurnByDelta<kTurn>(delta.low, &row.cos.low, &row.sin.low);
+    TurnByDelta<kTurn>(delta.high, &row.cos.high, &row.sin.high);
+    return row;
+  }
+}
+
+// kFloats values, and which of them may be wrong.
+struct Rounded {
+  VF cos;
+  VF sin;
+  MF open;
+};
+
+template <RotationElement kElement, bool kExact>
+HWY_INLINE Rounded RoundRow(const Row& row, VF least, [[maybe_unused]] float scale) {
+  const VF cos = Demote(row.cos);
+  const VF sin = Demote(row.sin);
+  const MF near_zero = hn::Lt(hn::Min(hn::Abs(cos), hn::Abs(sin)), least);
+  if constexpr (!kExact) {
+    const MF near_tie = hn::Or(NearTieOfFloat(row.cos), NearTieOfFloat(row.sin));
+    const MF open = hn::Or(near_zero, near_tie);
+    if (scale == 1.0f) return {cos, sin, open};
+    const VF factor = hn::Set(DF(), scale);
+    return {hn::Mul(cos, factor), hn::Mul(sin, factor), open};
+  } else if constexpr (kElement == RotationElement::kF32) {
+    const MF near_tie = hn::Or(NearTieOfFloat(row.cos), NearTieOfFloat(row.sin));
+    return {cos, sin, hn::Or(near_zero, near_tie)};
+  } else {
+    constexpr int kDropped = Element<kElement>::kDroppedBits;
+    const MF on_tie = hn::Or(OnTieOfShorter<kDropped>(cos), OnTieOfShorter<kDropped>(sin));
+    return {cos, sin, hn::Or(near_zero, on_tie)};
+  }
+}
+
+// kFloats elements each of a row, the open ones settled. Computes everything again:
+// what it took from its caller would be in memory there all the time.
+template <RotationElement kElement, Turn kTurn>
+HWY_NOINLINE void SettleRow(const RotationJob& job, const Block& block, int64_t base,
+                            int64_t position, int64_t pair, typename Element<kElement>::Type* cos,
+                            typename Element<kElement>::Type* sin) {
+  using E = Element<kElement>;
+  const Row row = ComputeRow<kTurn>(block, base, position);
+  const Rounded rounded =
+      RoundRow<kElement, kTurn == Turn::kExact>(row, block.least, static_cast<float>(job.scale));
+  E::Store(E::From(rounded.cos), cos);
+  E::Store(E::From(rounded.sin), sin);
+
+  HWY_ALIGN std::array<double, kFloats> cosines;
+  HWY_ALIGN std::array<double, kFloats> sines;
+  HWY_ALIGN std::array<float, kFloats> leasts;
+  Element<RotationElement::kF64>::Store(row.cos, cosines.data());
+  Element<RotationElement::kF64>::Store(row.sin, sines.data());
+  hn::Store(block.least, DF(), leasts.data());
+  std::array<uint8_t, 8> bytes = {};
+  hn::StoreMaskBits(DF(), rounded.open, bytes.data());
+  const double scale = job.exact ? job.scale : 1.0;
+  for (uint32_t bits = bytes[0] | uint32_t{bytes[1]} << 8; bits != 0; bits &= bits - 1) {
+    const auto lane = static_cast<size_t>(std::countr_zero(bits));
+    if (pair + static_cast<int64_t>(lane) >= job.pairs) return;
+    const bool cancels = static_cast<double>(leasts[lane]) > 0.5 * scale * kLeastRotated;
+    const auto error = [&](double value) {
+      return kRotatedError * (cancels ? scale : std::fabs(value));
+    };
+    job.settle(job.rotation,
+               {position, pair + static_cast<int64_t>(lane), cosines[lane], sines[lane],
+                error(cosines[lane]), error(sines[lane])},
+               cos + lane, sin + lane);
+  }
+}
+
+// Pairs that fill whole lines of memory, and at least a group.
+template <RotationElement kElement>
+constexpr int64_t StepPairs() {
+  constexpr auto kPerLine =
+      static_cast<int64_t>(kRotationLine / sizeof(typename Element<kElement>::Type));
+  return std::max(kRotationGroup, kPerLine);
+}
+
+// A step's pairs in a block of rows.
+template <RotationElement kElement>
+struct alignas(kRotationLine) Step {
+  static constexpr int64_t kUnits = StepPairs<kElement>() / kFloats;
+  int64_t base;
+  int64_t pair;
+  Turn turn;
+  std::array<Block, kUnits> blocks;
+
+  Step() = default;
+  Step(const RotationJob& job, int64_t block_base, int64_t first_pair)
+      : base(block_base), pair(first_pair), turn(TurnOf(job, base, pair, StepPairs<kElement>())) {
+    const float min_normal = job.exact ? Element<kElement>::kMinNormal : 0x1p-126f;
+    for (int64_t u = 0; u < kUnits; ++u) {
+      blocks[static_cast<size_t>(u)] = MakeBlock(job, pair + u * kFloats, base, min_normal);
+    }
+  }
+};
+
+// Positions [begin, end).
+struct Run {
+  int64_t begin;
+  int64_t end;
+};
+
+template <RotationElement kElement, Turn kTurn, typename Rows>
+HWY_NOINLINE void FillTurned(const RotationJob& job, const Rows rows, const Step<kElement>& step,
+                             Run run) {
+  using E = Element<kElement>;
+  constexpr bool kExact = kTurn == Turn::kExact;
+  const int64_t base = step.base;
+  const auto scale = static_cast<float>(job.scale);
+  const auto fill = [&](const Block& block, int64_t position, int64_t pair) HWY_ATTR {
+    const Rounded rounded =
+        RoundRow<kElement, kExact>(ComputeRow<kTurn>(block, base, position), block.least, scale);
+    if (HWY_LIKELY(hn::AllFalse(DF(), rounded.open))) {
+      return rows.Put(E::From(rounded.cos), E::From(rounded.sin), position, pair);
+    }
+    HWY_ALIGN std::array<typename E::Type, kFloats> cos;
+    HWY_ALIGN std::array<typename E::Type, kFloats> sin;
+    const size_t unit = static_cast<size_t>((pair - step.pair) / kFloats);
+    SettleRow<kElement, kTurn>(job, step.blocks[unit], base, position, pair, cos.data(),
+                               sin.data());
+    rows.Put(E::Load(cos.data()), E::Load(sin.data()), position, pair);
+  };
+  if constexpr (Step<kElement>::kUnits == 1) {
+    const Block block = step.blocks[0];
+    const int64_t pair = step.pair;
+    for (int64_t p = run.begin; p < run.end; ++p) fill(block, p, pair);
+  } else {
+    // A row's units follow each other: together they write whole lines.
+    for (int64_t p = run.begin; p < run.end; ++p) {
+      for (int64_t u = 0; u < Step<kElement>::kUnits; ++u) {
+        fill(step.blocks[static_cast<size_t>(u)], p, step.pair + u * kFloats);
+      }
+    }
+  }
+}
+
+template <RotationElement kElement, typename Rows>
+void FillStep(const RotationJob& job, const Rows& rows, const Step<kElement>& step, Run run) {
+  switch (step.turn) {
+    case Turn::kExact:
+      if constexpr (kElement != RotationElement::kF64) {
+        FillTurned<kElement, Turn::kExact>(job, rows, step, run);
+      }
+      return;
+    case Turn::kQuadratic:
+      return FillTurned<kElement, Turn::kQuadratic>(job, rows, step, run);
+    case Turn::kCubic:
+      return FillTurned<kElement, Turn::kCubic>(job, rows, step, run);
+    case Turn::kQuintic:
+      return FillTurned<kElement, Turn::kQuintic>(job, rows, step, run);
+    case Turn::kDirect:
+      return FillTurned<kElement, Turn::kDirect>(job, rows, step, run);
+  }
+}
+
+#endif  // POSENC_HAS_ROTATION_VECTORS
+}  // namespace HWY_NAMESPACE
+}  // namespace posenc
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard of this instruction set

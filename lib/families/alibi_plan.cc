@@ -74,13 +74,22 @@ void AlibiPlan::Fill(const TableShape& shape, size_t tensor, int64_t begin,
     const size_t count = out.size() / static_cast<size_t>(ElementBytes(dtype));
     StoreFloats(std::span(slopes_).subspan(static_cast<size_t>(begin), count), dtype, out);
   } else if (IsRelative(form_)) {
-    FillRelativeForm(shape, dtype, begin, out);
+    FillRelativeForm(shape, dtype, begin, out, /*cold=*/false);
   } else if (form_ == v1::ALIBI_FORM_KEY_MASK) {
     FillKeyMask(shape.selection.token_mask(), dtype, begin, out);
   } else if (form_ == v1::ALIBI_FORM_MANHATTAN || form_ == v1::ALIBI_FORM_EUCLIDEAN) {
     FillPatches(shape.selection.patch_grid(), dtype, begin, out);
   } else {
     FillKeyForm(shape.selection.attention_grid(), dtype, begin, out);
+  }
+}
+
+void AlibiPlan::FillCold(const TableShape& shape, std::span<const TensorPart> parts) const {
+  if (shape.format.layout() == v1::LAYOUT_SLOPES || !IsRelative(form_)) {
+    return Plan::FillCold(shape, parts);
+  }
+  for (const TensorPart& part : parts) {
+    FillRelativeForm(shape, shape.format.dtype(), part.begin, part.out, /*cold=*/true);
   }
 }
 
@@ -108,7 +117,7 @@ void AlibiPlan::FillBias(int64_t head, v1::DType dtype, std::span<std::byte> out
 }
 
 void AlibiPlan::FillRelativeForm(const TableShape& shape, v1::DType dtype, int64_t begin,
-                                 std::span<std::byte> out) const {
+                                 std::span<std::byte> out, bool cold) const {
   const auto fill = [&](int64_t head, int64_t first, std::span<std::byte> run) {
     FillBias(head, dtype, run, [&](int64_t index, std::span<float> block) {
       const int64_t position = first + index;
@@ -122,7 +131,8 @@ void AlibiPlan::FillRelativeForm(const TableShape& shape, v1::DType dtype, int64
   };
   const v1::AttentionGrid& grid = shape.selection.attention_grid();
   if (shape.format.layout() == v1::LAYOUT_BIAS) {
-    FillToeplitzMatrix(grid, ElementBytes(dtype), begin, out, fill);
+    const auto fill_matrix = cold ? FillColdToeplitzMatrix : FillToeplitzMatrix;
+    fill_matrix(grid, ElementBytes(dtype), begin, out, fill);
   } else {
     FillToeplitzVectors(grid, ElementBytes(dtype), begin, out, fill);
   }

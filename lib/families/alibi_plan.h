@@ -24,6 +24,7 @@ class AlibiPlan final : public Plan {
   size_t bytes() const override;
   void Fill(const TableShape& shape, size_t tensor, int64_t begin,
             std::span<std::byte> out) const override;
+  void FillCold(const TableShape& shape, std::span<const TensorPart> parts) const override;
   void Describe(v1::DescribeTableResponse* response) const override;
 
  private:
@@ -37,7 +38,7 @@ class AlibiPlan final : public Plan {
                 const Distances& distances) const;
 
   void FillRelativeForm(const TableShape& shape, v1::DType dtype, int64_t begin,
-                        std::span<std::byte> out) const;
+                        std::span<std::byte> out, bool cold) const;
   void FillKeyForm(const v1::AttentionGrid& grid, v1::DType dtype, int64_t begin,
                    std::span<std::byte> out) const;
   void FillKeyMask(const v1::TokenMask& mask, v1::DType dtype, int64_t begin,

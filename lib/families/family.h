@@ -72,6 +72,13 @@ struct TableShape {
   std::string coordinates_key;
 };
 
+// The elements of a tensor at addresses [begin, begin + n), and their memory.
+struct TensorPart {
+  size_t tensor;
+  int64_t begin;
+  std::span<std::byte> out;  // n elements
+};
+
 // What is worth computing once for a spec. Immutable; all methods thread-safe.
 class Plan {
  public:
@@ -93,6 +100,14 @@ class Plan {
   // in the tensor. O(n).
   virtual void Fill(const TableShape& shape, size_t tensor, int64_t begin,
                     std::span<std::byte> out) const = 0;
+
+  // The same bytes for several parts at once, into memory that is in no cache and is not
+  // read soon: large tensors of a caller's. It is written past the caches where that
+  // is faster (whole lines of 64 bytes), and parts of two tensors that are made from
+  // the same values (cos and sin of the same rows) in one pass.
+  virtual void FillCold(const TableShape& shape, std::span<const TensorPart> parts) const {
+    for (const TensorPart& part : parts) Fill(shape, part.tensor, part.begin, part.out);
+  }
 
   // Sets the facts of DescribeTableResponse that are this family's, but not the header.
   virtual void Describe(v1::DescribeTableResponse* response) const = 0;

@@ -197,6 +197,11 @@ class RopePlan final : public Plan {
     }
   }
 
+  void FillCold(const TableShape& shape, std::span<const TensorPart> parts) const override {
+    if (shape.format.layout() == v1::LAYOUT_INV_FREQ) return Plan::FillCold(shape, parts);
+    FillColdRopeTensors(rotation_, pairing_, shape, parts);
+  }
+
  private:
   template <typename Element>
   void FillInvFreq(int64_t begin, std::span<std::byte> out) const {

@@ -31,9 +31,11 @@ std::vector<v1::Layout> RopeRowLayouts();
 std::vector<Tensor> RopeTensors(v1::Layout layout, v1::DType dtype, int64_t rotary_dim,
                                 const Positions& positions);
 
-// Plan::Fill for such a table. REQUIRES: rotation.pairs() is rotary_dim / 2.
+// Plan::Fill and FillCold for such a table. REQUIRES: rotation.pairs() is rotary_dim / 2.
 void FillRopeTensor(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
                     size_t tensor, int64_t begin, std::span<std::byte> out);
+void FillColdRopeTensors(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
+                         std::span<const TensorPart> parts);
 
 }  // namespace posenc
 

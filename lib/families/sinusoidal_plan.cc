@@ -71,27 +71,35 @@ void SinusoidalPlan::Describe(v1::DescribeTableResponse* response) const {
 
 void SinusoidalPlan::Fill(const TableShape& shape, size_t tensor, int64_t begin,
                           std::span<std::byte> out) const {
-  switch (shape.tensors[tensor].dtype) {
+  FillPart(shape, {tensor, begin, out}, /*cold=*/false);
+}
+
+void SinusoidalPlan::FillCold(const TableShape& shape, std::span<const TensorPart> parts) const {
+  for (const TensorPart& part : parts) FillPart(shape, part, /*cold=*/true);
+}
+
+void SinusoidalPlan::FillPart(const TableShape& shape, const TensorPart& part, bool cold) const {
+  switch (shape.tensors[part.tensor].dtype) {
     case v1::DTYPE_F64:
-      return FillRows<double>(shape.selection, begin, out);
+      return FillRows<double>(shape.selection, part.begin, part.out, cold);
     case v1::DTYPE_F16:
-      return FillRows<F16>(shape.selection, begin, out);
+      return FillRows<F16>(shape.selection, part.begin, part.out, cold);
     case v1::DTYPE_BF16:
-      return FillRows<Bf16>(shape.selection, begin, out);
+      return FillRows<Bf16>(shape.selection, part.begin, part.out, cold);
     default:
-      return FillRows<float>(shape.selection, begin, out);
+      return FillRows<float>(shape.selection, part.begin, part.out, cold);
   }
 }
 
 template <typename Element>
 void SinusoidalPlan::FillRows(const v1::Selection& selection, int64_t begin,
-                              std::span<std::byte> out) const {
+                              std::span<std::byte> out, bool cold) const {
   const int64_t width = spec_.d_model();
   auto* elements = reinterpret_cast<Element*>(out.data());
   const int64_t first = begin / width;
   const int64_t rows = static_cast<int64_t>(out.size() / sizeof(Element)) / width;
   if (rotation_.has_value() && !selection.has_points()) {
-    FillRotated(selection, first, rows, elements);
+    FillRotated(selection, first, rows, elements, cold);
   } else {
     FillOneByOne(selection, first, rows, elements);
   }
@@ -107,7 +115,7 @@ void SinusoidalPlan::FillRows(const v1::Selection& selection, int64_t begin,
 // The kernel is fast on runs of consecutive positions, in either direction.
 template <typename Element>
 void SinusoidalPlan::FillRotated(const v1::Selection& selection, int64_t first, int64_t rows,
-                                 Element* out) const {
+                                 Element* out, bool cold) const {
   const auto x = [&](int64_t i) {
     return static_cast<int64_t>(Clamp(spec_, PositionOf(spec_, selection, first + i)));
   };
@@ -116,22 +124,48 @@ void SinusoidalPlan::FillRotated(const v1::Selection& selection, int64_t first, 
     const int64_t step = i + 1 < rows && x(i + 1) == start - 1 ? -1 : 1;
     int64_t count = 1;
     while (i + count < rows && x(i + count) == start + count * step) ++count;
-    FillRun(start, step, count, out + i * spec_.d_model());
+    FillRun(start, step, count, out + i * spec_.d_model(), cold);
     i += count;
   }
 }
 
 template <typename Element>
-void SinusoidalPlan::FillRun(int64_t x, int64_t step, int64_t count, Element* out) const {
+std::optional<RotationRows<Element>> SinusoidalPlan::KernelRows(Element* out) const {
   const int64_t width = spec_.d_model();
   const int64_t pairs = rotation_->pairs();
-  if (step > 0 && spec_.layout() == v1::SINUSOIDAL_LAYOUT_HALF_SIN_COS && 2 * pairs == width) {
-    return rotation_->Fill<Element>(
-        x, {.count = count, .stride = width, .cos = out + pairs, .sin = out});
+  RotationRows<Element> rows{.stride = width};
+  switch (spec_.layout()) {
+    case v1::SINUSOIDAL_LAYOUT_COS_ONLY:
+      rows.cos = out;
+      return pairs == width ? std::optional(rows) : std::nullopt;
+    case v1::SINUSOIDAL_LAYOUT_SIN_ONLY:
+      rows.sin = out;
+      return pairs == width ? std::optional(rows) : std::nullopt;
+    case v1::SINUSOIDAL_LAYOUT_HALF_SIN_COS:
+      rows.cos = out + pairs;
+      rows.sin = out;
+      break;
+    case v1::SINUSOIDAL_LAYOUT_HALF_COS_SIN:
+      rows.cos = out;
+      rows.sin = out + pairs;
+      break;
+    default:  // INTERLEAVED
+      rows.cos = out + 1;
+      rows.sin = out;
+      rows.layout = RotationLayout::kAlternating;
   }
-  if (step > 0 && spec_.layout() == v1::SINUSOIDAL_LAYOUT_HALF_COS_SIN && 2 * pairs == width) {
-    return rotation_->Fill<Element>(
-        x, {.count = count, .stride = width, .cos = out, .sin = out + pairs});
+  return 2 * pairs == width ? std::optional(rows) : std::nullopt;
+}
+
+template <typename Element>
+void SinusoidalPlan::FillRun(int64_t x, int64_t step, int64_t count, Element* out,
+                             bool cold) const {
+  const int64_t width = spec_.d_model();
+  const int64_t pairs = rotation_->pairs();
+  if (std::optional<RotationRows<Element>> rows = KernelRows(out); rows && step > 0) {
+    rows->count = count;
+    rows->cold = cold;
+    return rotation_->Fill(x, *rows);
   }
   // Other rows by way of a block that stays in the first-level cache.
   constexpr int64_t kBlockElements = 4096;

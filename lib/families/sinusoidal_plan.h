@@ -25,21 +25,30 @@ class SinusoidalPlan final : public Plan {
   size_t bytes() const override;
   void Fill(const TableShape& shape, size_t tensor, int64_t begin,
             std::span<std::byte> out) const override;
+  void FillCold(const TableShape& shape, std::span<const TensorPart> parts) const override;
   void Describe(v1::DescribeTableResponse* response) const override;
 
  private:
+  void FillPart(const TableShape& shape, const TensorPart& part, bool cold) const;
+
   // Rows [first, first + rows) of the selection: as a rotation's, or one by one.
   template <typename Element>
-  void FillRows(const v1::Selection& selection, int64_t begin, std::span<std::byte> out) const;
+  void FillRows(const v1::Selection& selection, int64_t begin, std::span<std::byte> out,
+                bool cold) const;
   template <typename Element>
-  void FillRotated(const v1::Selection& selection, int64_t first, int64_t rows, Element* out) const;
+  void FillRotated(const v1::Selection& selection, int64_t first, int64_t rows, Element* out,
+                   bool cold) const;
   template <typename Element>
   void FillOneByOne(const v1::Selection& selection, int64_t first, int64_t rows,
                     Element* out) const;
 
   // `count` rows of x, x + step, x + 2 step ..., where step is 1 or -1.
   template <typename Element>
-  void FillRun(int64_t x, int64_t step, int64_t count, Element* out) const;
+  void FillRun(int64_t x, int64_t step, int64_t count, Element* out, bool cold) const;
+
+  // How the kernel writes whole rows of ascending x; none where it cannot.
+  template <typename Element>
+  std::optional<RotationRows<Element>> KernelRows(Element* out) const;
 
   // Sines and cosines [SinusoidalPairs] of the real or integer x that a row is about.
   template <typename Element>

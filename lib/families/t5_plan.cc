@@ -56,10 +56,16 @@ void T5Plan::Fill(const TableShape& shape, size_t /*tensor*/, int64_t begin,
   if (shape.selection.has_token_mask()) return FillGlobal(shape, begin, out);
   if (shape.selection.has_token_grid()) return FillSegments(shape, begin, out);
   if (shape.selection.has_position_ids()) return FillIds(shape, begin, out);
-  FillGrid(shape, begin, out);
+  FillGrid(shape, begin, out, /*cold=*/false);
 }
 
-void T5Plan::FillGrid(const TableShape& shape, int64_t begin, std::span<std::byte> out) const {
+void T5Plan::FillCold(const TableShape& shape, std::span<const TensorPart> parts) const {
+  if (!shape.selection.has_attention_grid()) return Plan::FillCold(shape, parts);
+  for (const TensorPart& part : parts) FillGrid(shape, part.begin, part.out, /*cold=*/true);
+}
+
+void T5Plan::FillGrid(const TableShape& shape, int64_t begin, std::span<std::byte> out,
+                      bool cold) const {
   const v1::AttentionGrid& grid = shape.selection.attention_grid();
   const int64_t element_bytes = ElementBytes(shape.format.dtype());
   const auto fill = [&](int64_t head, int64_t first, std::span<std::byte> run) {
@@ -69,7 +75,8 @@ void T5Plan::FillGrid(const TableShape& shape, int64_t begin, std::span<std::byt
       shape.format.layout() == v1::LAYOUT_BIAS_VECTOR) {
     FillToeplitzVectors(grid, element_bytes, begin, out, fill);
   } else {
-    FillToeplitzMatrix(grid, element_bytes, begin, out, fill);
+    const auto fill_matrix = cold ? FillColdToeplitzMatrix : FillToeplitzMatrix;
+    fill_matrix(grid, element_bytes, begin, out, fill);
   }
 }
 

@@ -27,10 +27,11 @@ class T5Plan final : public Plan {
   size_t bytes() const override;
   void Fill(const TableShape& shape, size_t tensor, int64_t begin,
             std::span<std::byte> out) const override;
+  void FillCold(const TableShape& shape, std::span<const TensorPart> parts) const override;
   void Describe(v1::DescribeTableResponse* response) const override;
 
  private:
-  void FillGrid(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
+  void FillGrid(const TableShape& shape, int64_t begin, std::span<std::byte> out, bool cold) const;
   void FillIds(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
   void FillGlobal(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
   void FillSegments(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;

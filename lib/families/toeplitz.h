@@ -37,6 +37,10 @@ using FillRelative = absl::FunctionRef<void(int64_t head, int64_t first, std::sp
 void FillToeplitzMatrix(const v1::AttentionGrid& grid, int64_t element_bytes, int64_t begin,
                         std::span<std::byte> out, FillRelative fill);
 
+// The same into cold memory (Plan::FillCold).
+void FillColdToeplitzMatrix(const v1::AttentionGrid& grid, int64_t element_bytes, int64_t begin,
+                            std::span<std::byte> out, FillRelative fill);
+
 // The same for the flat vectors [heads, query_length + key_length - 1].
 void FillToeplitzVectors(const v1::AttentionGrid& grid, int64_t element_bytes, int64_t begin,
                          std::span<std::byte> out, FillRelative fill);

@@ -1,10 +1,11 @@
 // Filling tables, against storing the same bytes.
-#include <immintrin.h>
-
-#include <cstring>
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "google/protobuf/text_format.h"
@@ -15,20 +16,28 @@
 namespace posenc::bench {
 namespace {
 
-constexpr size_t kPageBytes = size_t{1} << 20;
+constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kPageBytes = kMiB;
 
-// A whole table's Fill, page by page into one region, as the engine calls it.
+// What is filled, in text form.
+struct What {
+  std::string spec;
+  std::string selection = "position_range { end: 131072 }";
+  std::string format;
+  int64_t element_bytes = 4;
+};
+
 class TableFill {
  public:
-  TableFill(const std::string& spec, const std::string& selection, const std::string& format) {
-    v1::EncodingSpec spec_proto;
-    v1::Selection selection_proto;
-    v1::TensorFormat format_proto;
-    google::protobuf::TextFormat::ParseFromString(spec, &spec_proto);
-    google::protobuf::TextFormat::ParseFromString(selection, &selection_proto);
-    google::protobuf::TextFormat::ParseFromString(format, &format_proto);
-    canonical_ = std::make_unique<CanonicalSpec>(*Canonicalize(spec_proto));
-    shape_ = *FamilyOf(canonical_->proto()).Resolve(*canonical_, selection_proto, format_proto);
+  explicit TableFill(const What& what) : element_bytes_(what.element_bytes) {
+    v1::EncodingSpec spec;
+    v1::Selection selection;
+    v1::TensorFormat format;
+    google::protobuf::TextFormat::ParseFromString(what.spec, &spec);
+    google::protobuf::TextFormat::ParseFromString(what.selection, &selection);
+    google::protobuf::TextFormat::ParseFromString(what.format, &format);
+    canonical_ = std::make_unique<CanonicalSpec>(*Canonicalize(spec));
+    shape_ = *FamilyOf(canonical_->proto()).Resolve(*canonical_, selection, format);
     plan_ = MakePlan();
   }
 
@@ -36,101 +45,153 @@ class TableFill {
     return FamilyOf(canonical_->proto()).MakePlan(*canonical_);
   }
 
-  // As many bytes as `out` holds, from the table's first on; wraps around.
-  void Run(std::span<std::byte> out, int64_t element_bytes, const Plan* plan = nullptr) const {
-    if (plan == nullptr) plan = plan_.get();
+  // The first elements of every tensor, as many as `out` holds: one tensor behind the
+  // other in memory that is in no cache, each thread its share of the rows.
+  void FillCold(std::span<std::byte> out, const Plan& plan, int threads = 1) const {
+    std::vector<std::thread> others;
+    for (int i = 1; i < threads; ++i) {
+      others.emplace_back([&, i] { FillShare(out, plan, i, threads); });
+    }
+    FillShare(out, plan, 0, threads);
+    for (std::thread& other : others) other.join();
+  }
+  void FillCold(std::span<std::byte> out) const { FillCold(out, *plan_); }
+  void FillColdByTwo(std::span<std::byte> out) const { FillCold(out, *plan_, 2); }
+
+  // Whole pages of the first tensor into one page, as a stream does it.
+  void FillPages(std::span<std::byte> page, int count) const {
     const Tensor& tensor = shape_.tensors.front();
-    const int64_t units =
-        std::max<int64_t>(1, static_cast<int64_t>(kPageBytes) / (tensor.unit * element_bytes));
-    const int64_t page = units * tensor.unit;
-    int64_t address = 0;
-    for (size_t at = 0; at < out.size();) {
-      const size_t bytes = std::min(out.size() - at, static_cast<size_t>(page * element_bytes));
-      if (address + page > tensor.size()) address = 0;
-      plan->Fill(shape_, 0, address, out.subspan(at, bytes));
-      at += bytes;
-      address += page;
+    const int64_t unit = tensor.unit * element_bytes_;
+    const int64_t size = std::max<int64_t>(1, std::ssize(page) / unit) * tensor.unit;
+    int64_t address = tensor.origin;
+    for (int i = 0; i < count; ++i) {
+      if (address + size > tensor.origin + tensor.size()) address = tensor.origin;
+      plan_->Fill(shape_, 0, address, page.first(static_cast<size_t>(size * element_bytes_)));
+      address += size;
     }
   }
 
  private:
+  void FillShare(std::span<std::byte> out, const Plan& plan, int thread, int threads) const {
+    const size_t of_tensor = out.size() / shape_.tensors.size();
+    std::vector<TensorPart> parts;
+    for (size_t i = 0; i < shape_.tensors.size(); ++i) {
+      const Tensor& tensor = shape_.tensors[i];
+      const int64_t unit = tensor.unit * element_bytes_;
+      const int64_t units = static_cast<int64_t>(of_tensor) / unit;
+      const int64_t begin = units * thread / threads;
+      const int64_t end = units * (thread + 1) / threads;
+      parts.push_back({i, tensor.origin + begin * tensor.unit,
+                       out.subspan(i * of_tensor + static_cast<size_t>(begin * unit),
+                                   static_cast<size_t>((end - begin) * unit))});
+    }
+    plan.FillCold(shape_, parts);
+  }
+
+  const int64_t element_bytes_;
   std::unique_ptr<CanonicalSpec> canonical_;
   TableShape shape_;
   std::shared_ptr<const Plan> plan_;
 };
 
+const char kExact[] = "rope { head_dim: 128 rope_theta: 500000 arithmetic: ARITHMETIC_EXACT }";
+const char kFloat32[] = "rope { head_dim: 128 rope_theta: 500000 }";
+const char kGrid[] = "attention_grid { query_length: 4096 key_length: 4096 }";
+
+std::string Layout(const std::string& name) { return "layout: LAYOUT_" + name; }
+
+What Bf16(What what) {
+  what.format += " dtype: DTYPE_BF16";
+  what.element_bytes = 2;
+  return what;
+}
+
 }  // namespace
 
 void AddKernelCases(Rounds* rounds, const Region& region) {
-  const std::span<std::byte> out = region.bytes();
-  rounds->Add("stores", [=] { return Timed([=] { StoreAll(out); }); });
-  rounds->Add("stores 16 MiB", [=] { return Timed([=] { StoreAll(out.first(16u << 20)); }); });
+  const std::span<std::byte> all = region.bytes();
+  const auto add = [&](const std::string& name, const std::function<void()>& work) {
+    rounds->Add(name, [=] { return Timed(work); });
+  };
+  for (const size_t size : {16, 32, 64}) {
+    add("stores " + std::to_string(size), [=] { StoreAll(all.first(size * kMiB)); });
+  }
 
-  const auto add = [&](const std::string& name, const std::string& spec,
-                       const std::string& selection, const std::string& format,
-                       int64_t element_bytes) {
-    const auto fill = std::make_shared<TableFill>(spec, selection, format);
-    rounds->Add(name, [=] { return Timed([=] { fill->Run(out, element_bytes); }); });
-    // As the server does it: into a page that was used before, 64 times.
-    rounds->Add(name + " in pages", [=] {
-      return Timed([=] {
-        for (int i = 0; i < 64; ++i) fill->Run(out.first(kPageBytes), element_bytes);
-      });
-    });
+  // `size` MiB of a table: cold by one thread and by two, and in pooled pages.
+  const auto add_table = [&](const std::string& name, const What& what, size_t size = 64) {
+    const auto fill = std::make_shared<TableFill>(what);
+    const std::span<std::byte> out = all.first(size * kMiB);
+    add(name, [=] { fill->FillCold(out); });
+    add(name + " 2 threads", [=] { fill->FillColdByTwo(out); });
+    add(name + " pages", [=] { fill->FillPages(out.first(kPageBytes), static_cast<int>(size)); });
     return fill;
   };
-  const std::string positions = "position_range { end: 131072 }";
-  const std::string exact =
-      "rope { head_dim: 128 rope_theta: 500000 arithmetic: ARITHMETIC_EXACT }";
-  const std::string float32 = "rope { head_dim: 128 rope_theta: 500000 }";
-  const auto rope = add("rope exact f32", exact, positions, "", 4);
-  rounds->Add("rope exact f32 16 MiB with plan", [=] {
-    return Timed([=] {
-      const auto plan = rope->MakePlan();
-      rope->Run(out.first(16u << 20), 4, plan.get());
+  const auto exact = add_table("exact", {.spec = kExact});
+  add_table("exact split", {.spec = kExact, .format = Layout("COS_AND_SIN_HALF")});
+  add_table("exact full", {.spec = kExact, .format = Layout("COS_AND_SIN_FULL")});
+  add_table("exact pairs", {.spec = kExact, .format = Layout("PAIRS")});
+  add_table("exact bf16", Bf16({.spec = kExact}), 32);
+  add_table("float32", {.spec = kFloat32});
+  add_table("float32 bf16", Bf16({.spec = kFloat32}), 32);
+  const auto sinusoidal = add_table(
+      "sinusoidal",
+      {.spec = "sinusoidal { d_model: 1024 }", .selection = "position_range { end: 4096 }"}, 16);
+  add_table("alibi", {.spec = "alibi { num_heads: 32 }", .selection = kGrid});
+  add_table("alibi bf16", Bf16({.spec = "alibi { num_heads: 32 }", .selection = kGrid}));
+  add_table("t5", {.spec = "t5 { }", .selection = kGrid});
+
+  const auto add_with_plan = [&](const std::string& name, const std::shared_ptr<TableFill>& fill) {
+    add(name, [=] { fill->FillCold(all.first(16 * kMiB), *fill->MakePlan()); });
+  };
+  add_with_plan("exact 16 with plan", exact);
+  add_with_plan("sinusoidal with plan", sinusoidal);
+  for (const size_t size : {1, 4}) {  // many small tables
+    add("exact by " + std::to_string(size), [=] {
+      for (size_t at = 0; at < all.size(); at += size * kMiB) {
+        exact->FillCold(all.subspan(at, size * kMiB));
+      }
     });
-  });
-  add("rope exact pairs f32", exact, positions, "layout: LAYOUT_PAIRS", 4);
-  add("rope exact full f32", exact, positions, "layout: LAYOUT_COS_AND_SIN_FULL", 4);
-  add("rope exact bf16", exact, positions, "dtype: DTYPE_BF16", 2);
-  add("rope float32 f32", float32, positions, "", 4);
-  add("rope float32 bf16", float32, positions, "dtype: DTYPE_BF16", 2);
-  add("sinusoidal", "sinusoidal { d_model: 1024 }", "position_range { end: 4096 }", "", 4);
-  const std::string grid = "attention_grid { query_length: 4096 key_length: 4096 }";
-  add("alibi f32", "alibi { num_heads: 32 }", grid, "", 4);
-  add("alibi bf16", "alibi { num_heads: 32 }", grid, "dtype: DTYPE_BF16", 2);
-  add("t5", "t5 { }", grid, "", 4);
+  }
 }
 
 std::vector<Goal> KernelGoals() {
-  return {
-      {"G1", "RoPE EXACT f32 cos_sin 64 MiB / plain NT stores", "rope exact f32", "stores", 0.95},
-      {"G1", "RoPE EXACT f32 pairs 64 MiB / plain NT stores", "rope exact pairs f32", "stores",
-       0.95},
-      {"G1", "RoPE EXACT f32 full 64 MiB / plain NT stores", "rope exact full f32", "stores", 0.95},
-      {"", "RoPE EXACT f32 cos_sin, in pooled pages / NT stores", "rope exact f32 in pages",
-       "stores", 0},
-      {"", "RoPE EXACT f32 pairs, in pooled pages / NT stores", "rope exact pairs f32 in pages",
-       "stores", 0},
-      {"", "RoPE EXACT bf16, in pooled pages / NT stores", "rope exact bf16 in pages", "stores", 0},
-      {"", "RoPE FLOAT32 f32, in pooled pages / NT stores", "rope float32 f32 in pages", "stores",
+  std::vector<Goal> goals = {
+      {"G1", "RoPE EXACT f32 cos_sin 64 MiB / NT stores", "exact", "stores 64", 0.95},
+      {"G1", "RoPE EXACT f32 cos, sin 64 MiB / NT stores", "exact split", "stores 64", 0.95},
+      {"G1", "RoPE EXACT f32 full 64 MiB / NT stores", "exact full", "stores 64", 0.95},
+      {"G1", "RoPE EXACT f32 pairs 64 MiB / NT stores", "exact pairs", "stores 64", 0.95},
+      {"G2", "RoPE EXACT f32 16 MiB with its plan / NT stores", "exact 16 with plan", "stores 16",
+       0.90},
+      {"G2", "RoPE EXACT f32 tables of 1 MiB / NT stores", "exact by 1", "stores 64", 0.95},
+      {"G2", "RoPE EXACT f32 tables of 4 MiB / NT stores", "exact by 4", "stores 64", 0.95},
+      {"G4", "RoPE FLOAT32 f32 64 MiB / NT stores", "float32", "stores 64", 0.45},
+      {"G4", "RoPE FLOAT32 f32 64 MiB, 2 threads / NT stores", "float32 2 threads", "stores 64",
+       0.75},
+      {"G6", "RoPE EXACT bf16 32 MiB, 2 threads / NT stores", "exact bf16 2 threads", "stores 32",
+       0.85},
+      {"", "RoPE EXACT bf16 32 MiB / NT stores", "exact bf16", "stores 32", 0},
+      {"", "RoPE FLOAT32 bf16 32 MiB / NT stores", "float32 bf16", "stores 32", 0},
+      {"", "RoPE FLOAT32 bf16 32 MiB, 2 threads / NT stores", "float32 bf16 2 threads", "stores 32",
        0},
-      {"", "RoPE FLOAT32 bf16, in pooled pages / NT stores", "rope float32 bf16 in pages", "stores",
-       0},
-      {"", "ALiBi f32, in pooled pages / NT stores", "alibi f32 in pages", "stores", 0},
-      {"", "T5 buckets, in pooled pages / NT stores", "t5 in pages", "stores", 0},
-      {"", "sinusoidal, in pooled pages / NT stores", "sinusoidal in pages", "stores", 0},
-      {"G2", "RoPE EXACT f32 16 MiB with its plan / plain NT stores",
-       "rope exact f32 16 MiB with plan", "stores 16 MiB", 0.90},
-      {"G4", "RoPE FLOAT32 f32 64 MiB, 1 thread / plain NT stores", "rope float32 f32", "stores",
-       0.45},
-      {"", "RoPE FLOAT32 bf16 64 MiB / plain NT stores", "rope float32 bf16", "stores", 0},
-      {"", "RoPE EXACT bf16 64 MiB, 1 thread / plain NT stores", "rope exact bf16", "stores", 0},
-      {"G9", "ALiBi f32 [32,4096,4096], 64 MiB of it / NT stores", "alibi f32", "stores", 0.95},
-      {"G9", "ALiBi bf16, the same / plain NT stores", "alibi bf16", "stores", 0.95},
-      {"G9", "T5 buckets [4096,4096] i32 64 MiB / plain NT stores", "t5", "stores", 0.95},
-      {"G10", "sinusoidal [4096,1024] f32 / plain NT stores", "sinusoidal", "stores", 0.75},
+      {"G9", "ALiBi f32 [32,4096,4096], 64 MiB of it / NT stores", "alibi", "stores 64", 0.95},
+      {"G9", "ALiBi bf16, the same / NT stores", "alibi bf16", "stores 64", 0.95},
+      {"G9", "T5 buckets [4096,4096] i32 64 MiB / NT stores", "t5", "stores 64", 0.95},
+      {"G10", "sinusoidal [4096,1024] f32 / NT stores", "sinusoidal", "stores 16", 0.75},
+      {"", "sinusoidal with its plan / NT stores", "sinusoidal with plan", "stores 16", 0},
   };
+  const auto add_pages = [&](const std::string& what, const std::string& name,
+                             const std::string& stores) {
+    goals.push_back({"", what + ", in pooled pages / NT stores", name + " pages", stores, 0});
+  };
+  add_pages("RoPE EXACT f32 cos_sin", "exact", "stores 64");
+  add_pages("RoPE EXACT f32 pairs", "exact pairs", "stores 64");
+  add_pages("RoPE EXACT bf16", "exact bf16", "stores 32");
+  add_pages("RoPE FLOAT32 f32", "float32", "stores 64");
+  add_pages("RoPE FLOAT32 bf16", "float32 bf16", "stores 32");
+  add_pages("ALiBi f32", "alibi", "stores 64");
+  add_pages("T5 buckets", "t5", "stores 64");
+  add_pages("sinusoidal", "sinusoidal", "stores 16");
+  return goals;
 }
 
 }  // namespace posenc::bench

@@ -60,22 +60,32 @@ class PythonPeers {
 
 void AddPeerCases(Rounds* rounds) {
   const auto peers = std::make_shared<PythonPeers>();
-  for (const char* name :
-       {"numpy rope", "numpy rope out=", "numpy sinusoidal", "torch rope", "torch vllm"}) {
+  for (const char* name : {"numpy rope", "numpy rope out=", "numpy sinusoidal", "torch rope",
+                           "torch rope out=", "torch vllm", "torch hf half", "torch sinusoidal",
+                           "torch alibi", "torch alibi bf16", "torch t5"}) {
     rounds->Add(name, [=] { return peers->Run(name); });
   }
 }
 
 std::vector<Goal> PeerGoals() {
   return {
-      {"G8", "RoPE EXACT f32 64 MiB / numpy float32, out= given", "rope exact f32",
+      {"G8", "RoPE EXACT f32 cos, sin 64 MiB / numpy float32, out= given", "exact split",
        "numpy rope out=", 5},
-      {"G8", "RoPE EXACT f32 64 MiB / numpy float32, allocating", "rope exact f32", "numpy rope",
-       8},
-      {"", "RoPE FLOAT32 f32 64 MiB / numpy float32, allocating", "rope float32 f32", "numpy rope",
-       0},
-      {"G7", "RoPE EXACT f32 64 MiB / torch, allocating", "rope exact f32", "torch rope", 25},
-      {"G7", "RoPE EXACT f32 64 MiB / torch as vLLM builds it", "rope exact f32", "torch vllm", 40},
+      {"G8", "RoPE EXACT f32 cos, sin 64 MiB / numpy float32", "exact split", "numpy rope", 8},
+      {"", "RoPE FLOAT32 f32 64 MiB / numpy float32", "float32", "numpy rope", 0},
+      {"G7", "RoPE EXACT f32 cos, sin 64 MiB / torch", "exact split", "torch rope", 25},
+      {"G7", "RoPE EXACT f32 cos, sin 64 MiB / torch, out= given", "exact split",
+       "torch rope out=", 15},
+      {"G7", "RoPE EXACT f32 cos_sin 64 MiB / torch as vLLM builds it", "exact", "torch vllm", 40},
+      {"G7", "RoPE EXACT f32 full 64 MiB / torch as Hugging Face does", "exact full",
+       "torch hf half", 30},
+      {"", "RoPE FLOAT32 f32 64 MiB / torch as vLLM builds it", "float32", "torch vllm", 0},
+      {"G9", "ALiBi f32 64 MiB / torch", "alibi", "torch alibi", 15},
+      {"G9", "ALiBi bf16 64 MiB / torch as MPT builds it", "alibi bf16", "torch alibi bf16", 40},
+      {"G9", "T5 buckets 64 MiB / torch as Hugging Face does", "t5", "torch t5", 350},
+      {"G10", "sinusoidal [4096,1024] f32 / torch", "sinusoidal", "torch sinusoidal", 16},
+      {"G10", "sinusoidal with its plan / torch", "sinusoidal with plan", "torch sinusoidal", 12},
+      {"", "sinusoidal [4096,1024] f32 / numpy float64", "sinusoidal", "numpy sinusoidal", 0},
   };
 }
 

@@ -55,8 +55,56 @@ try:
     def torch_vllm():
         return torch.cat(torch_rope(), dim=-1)
 
-    CASES["torch rope"] = torch_rope
-    CASES["torch vllm"] = torch_vllm
+    TORCH_OUT = [torch.empty(POSITIONS, PAIRS) for _ in range(3)]
+
+    def torch_rope_out():
+        angle, cos, sin = TORCH_OUT
+        torch.outer(torch.arange(POSITIONS, dtype=torch.float32), torch_inv_freq(), out=angle)
+        torch.cos(angle, out=cos)
+        torch.sin(angle, out=sin)
+
+    def torch_hf():
+        """Of half the positions: as many bytes as the others."""
+        angle = torch.outer(torch.arange(POSITIONS // 2, dtype=torch.float32), torch_inv_freq())
+        both = torch.cat((angle, angle), dim=-1)
+        return both.cos(), both.sin()
+
+    def torch_sinusoidal():
+        position = torch.arange(4096, dtype=torch.float32).unsqueeze(1)
+        step = -torch.log(torch.tensor(10000.0)) / 1024
+        angle = position * torch.exp(torch.arange(0, 1024, 2, dtype=torch.float32) * step)
+        table = torch.zeros(4096, 1024)
+        table[:, 0::2], table[:, 1::2] = torch.sin(angle), torch.cos(angle)
+        return table
+
+    def relative_position(length):
+        return torch.arange(length)[None, :] - torch.arange(length)[:, None]
+
+    def torch_alibi():
+        """One head of 64 MiB."""
+        return relative_position(4096)[None].float() * torch.tensor([0.5]).view(-1, 1, 1)
+
+    def torch_alibi_bf16():
+        """As MPT's build_alibi_bias with full=True, two heads of 32 MiB."""
+        bias = torch.arange(1 - 4096, 1, dtype=torch.int32).view(1, 1, 1, 4096)
+        bias = bias - torch.arange(1 - 4096, 1, dtype=torch.int32).view(1, 1, 4096, 1)
+        bias = bias.abs().mul(-1)
+        slopes = torch.tensor([0.5, 0.25]).view(1, 2, 1, 1)
+        return (bias * slopes).to(dtype=torch.bfloat16)
+
+    def torch_t5():
+        """As T5Attention._relative_position_bucket, bidirectional."""
+        relative = relative_position(4096)
+        buckets = (relative > 0).to(torch.long) * 16
+        relative = torch.abs(relative)
+        large = 8 + (torch.log(relative.float() / 8) / numpy.log(128 / 8) * 8).to(torch.long)
+        large = torch.min(large, torch.full_like(large, 15))
+        return buckets + torch.where(relative < 8, relative, large)
+
+    CASES.update({"torch rope": torch_rope, "torch rope out=": torch_rope_out,
+                  "torch vllm": torch_vllm, "torch hf half": torch_hf,
+                  "torch sinusoidal": torch_sinusoidal, "torch alibi": torch_alibi,
+                  "torch alibi bf16": torch_alibi_bf16, "torch t5": torch_t5})
 except ImportError:
     pass
 

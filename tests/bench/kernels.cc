@@ -23,7 +23,7 @@ constexpr size_t kPageBytes = kMiB;
 struct What {
   std::string spec;
   std::string selection = "position_range { end: 131072 }";
-  std::string format;
+  std::string format = "";
   int64_t element_bytes = 4;
 };
 
@@ -113,7 +113,7 @@ void AddKernelCases(Rounds* rounds, const Region& region) {
   const auto add = [&](const std::string& name, const std::function<void()>& work) {
     rounds->Add(name, [=] { return Timed(work); });
   };
-  for (const size_t size : {16, 32, 64}) {
+  for (const size_t size : {16u, 32u, 64u}) {
     add("stores " + std::to_string(size), [=] { StoreAll(all.first(size * kMiB)); });
   }
 
@@ -145,7 +145,7 @@ void AddKernelCases(Rounds* rounds, const Region& region) {
   };
   add_with_plan("exact 16 with plan", exact);
   add_with_plan("sinusoidal with plan", sinusoidal);
-  for (const size_t size : {1, 4}) {  // many small tables
+  for (const size_t size : {1u, 4u}) {  // many small tables
     add("exact by " + std::to_string(size), [=] {
       for (size_t at = 0; at < all.size(); at += size * kMiB) {
         exact->FillCold(all.subspan(at, size * kMiB));

@@ -63,8 +63,10 @@ HWY_INLINE FloatBlock MakeFloatBlock(const RotationJob& job, const Block& block,
   };
   const VF relative = Demote({share(turns.low), share(turns.high)});
   const VF one = hn::Set(df, 1.0f);
-  const VF ratio = hn::Mul(relative, hn::Set(df, static_cast<float>(kRotatedFloatRelativeMargin)));
-  const double margin = kRotatedFloatMargin * (job.exact ? std::fabs(job.scale) : 1.0);
+  const double more = !job.exact && job.scale != 1 ? kScaledFloatMargin : 0;
+  const VF ratio =
+      hn::Mul(relative, hn::Set(df, static_cast<float>(kRotatedFloatRelativeMargin + more)));
+  const double margin = (kRotatedFloatMargin + more) * (job.exact ? std::fabs(job.scale) : 1.0);
   return {Demote(block.cos),
           Demote(block.sin),
           hn::Sub(one, ratio),
@@ -132,9 +134,8 @@ struct alignas(kRotationLine) FloatStep : Step<RotationElement::kBf16> {
   static constexpr int64_t kHalfUnits = kUnits / 2;
   std::array<FloatBlock, kUnits> float_blocks;
 
-  FloatStep() = default;
-  FloatStep(const RotationJob& job, int64_t block_base, int64_t first_pair)
-      : Step(job, block_base, first_pair) {
+  void Begin(const RotationJob& job, int64_t block_base, int64_t first_pair) {
+    Step::Begin(job, block_base, first_pair);
     for (int64_t u = 0; u < kUnits; ++u) {
       const auto index = static_cast<size_t>(u);
       float_blocks[index] = MakeFloatBlock(job, blocks[index], pair + u * kFloats, base);
@@ -159,16 +160,20 @@ HWY_NOINLINE void FillTurnedFloats(const RotationJob& job, const Rows rows, cons
     const DH dh;
     VH cos = hn::ConcatOdd(dh, hn::BitCast(dh, cos_high.bits), hn::BitCast(dh, cos_low.bits));
     VH sin = hn::ConcatOdd(dh, hn::BitCast(dh, sin_high.bits), hn::BitCast(dh, sin_low.bits));
-    const MF closed =
-        hn::And(hn::And(cos_low.closed, sin_low.closed), hn::And(cos_high.closed, sin_high.closed));
-    if (HWY_UNLIKELY(!hn::AllTrue(DF(), closed))) {
+    const MF closed_low = hn::And(cos_low.closed, sin_low.closed);
+    const MF closed_high = hn::And(cos_high.closed, sin_high.closed);
+    if (HWY_UNLIKELY(!hn::AllTrue(DF(), hn::And(closed_low, closed_high)))) {
       HWY_ALIGN std::array<uint16_t, kHalves> cosines;
       HWY_ALIGN std::array<uint16_t, kHalves> sines;
-      for (int64_t i = 0; i < kHalves; i += kFloats) {
+      hn::Store(cos, dh, cosines.data());
+      hn::Store(sin, dh, sines.data());
+      const auto settle = [&](int64_t i) {
         const auto index = static_cast<size_t>(2 * unit + i / kFloats);
         SettleRow<RotationElement::kBf16, kTurn>(job, step.blocks[index], base, position, at + i,
                                                  cosines.data() + i, sines.data() + i);
-      }
+      };
+      if (!hn::AllTrue(DF(), closed_low)) settle(0);
+      if (!hn::AllTrue(DF(), closed_high)) settle(kFloats);
       cos = hn::Load(dh, cosines.data());
       sin = hn::Load(dh, sines.data());
     }

@@ -29,9 +29,10 @@ bool IsUsable() { return true; }
 // stays in the first-level cache, and the rows in the second.
 constexpr int64_t kChunkRows = 512;
 
-// Past the caches, memory takes lines from some tens of rows at a time as fast as
-// consecutive ones, but not from more.
+// Past the caches, memory takes lines from some 64 places at a time as fast as
+// consecutive ones, but not from more: rows that are written twice come from fewer.
 constexpr int64_t kStreamedRows = 32;
+constexpr int64_t kStreamedRowsTwice = 16;
 
 // AnyStep: Step of the element, or FloatStep.
 template <typename AnyStep, typename Rows>
@@ -43,27 +44,34 @@ void FillCached(const RotationJob& job, const Rows& rows) {
     for (int64_t pair = 0; pair < job.pairs; pair += kPairs) {
       for (int64_t base = chunk & -job.fine_rows; base < chunk_end; base += job.fine_rows) {
         const Run run = {std::max(base, chunk), std::min(base + job.fine_rows, chunk_end)};
-        FillStep(job, rows, AnyStep(job, base, pair), run);
+        AnyStep step;
+        step.Begin(job, base, pair);
+        FillStep(job, rows, step, run);
       }
     }
   }
+}
+
+constexpr bool WritesTwice(RotationLayout layout) {
+  return layout == RotationLayout::kTwice || layout == RotationLayout::kTwiceAlternating;
 }
 
 template <typename AnyStep, typename Rows>
 void FillStreamed(const RotationJob& job, const Rows& rows) {
   constexpr int64_t kPairs = AnyStep::kUnits * kFloats;
   const int64_t last = job.first + job.count;
+  const int64_t rows_at_once = WritesTwice(job.layout) ? kStreamedRowsTwice : kStreamedRows;
   std::vector<AnyStep> steps(static_cast<size_t>((job.pairs + kPairs - 1) / kPairs));
   for (int64_t base = job.first & -job.fine_rows; base < last; base += job.fine_rows) {
     int64_t pair = 0;
     for (AnyStep& step : steps) {
-      step = AnyStep(job, base, pair);
+      step.Begin(job, base, pair);
       pair += kPairs;
     }
     const int64_t end = std::min(base + job.fine_rows, last);
-    for (int64_t p = std::max(base, job.first); p < end; p += kStreamedRows) {
-      for (const AnyStep& step : steps)
-        FillStep(job, rows, step, {p, std::min(p + kStreamedRows, end)});
+    for (int64_t p = std::max(base, job.first); p < end; p += rows_at_once) {
+      const Run run = {p, std::min(p + rows_at_once, end)};
+      for (const AnyStep& step : steps) FillStep(job, rows, step, run);
     }
   }
   hwy::FlushStream();

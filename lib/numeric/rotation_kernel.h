@@ -61,17 +61,19 @@ inline constexpr double kLeastRotated = 0x1p-12;
 inline constexpr uint32_t kMargin = uint32_t{1} << 16;
 static_assert(kMargin * 0x1p-53 >= kRotatedError / kLeastRotated);
 
-// |float32 result - exact| as above, for the float32 rotation, and the distance
-// that it is tested at. The slack is for the rounding of the test itself (2^-25),
-// for the float32 nearest to the exact value (2^-25), and so that two products with
-// a scale (2^-23 apart) stay apart.
+// |float32 result - exact| as above, for the float32 rotation, and the distance that it
+// is tested at. The slack is for the rounding of the test itself (2^-25) and for the
+// float32 nearest to the exact value (2^-25).
 inline constexpr double kRotatedFloatError = 0x1.8p-23;
-inline constexpr double kRotatedFloatMargin = 0x1.cp-22;
-static_assert(kRotatedFloatMargin >= kRotatedFloatError + 2 * 0x1p-25 + 0x1p-23);
+inline constexpr double kRotatedFloatMargin = 0x1p-22;
+static_assert(kRotatedFloatMargin >= kRotatedFloatError + 2 * 0x1p-25);
 // The same relative to the value, where no term cancels.
 inline constexpr double kRotatedFloatRelativeError = 0x1.4p-22;
-inline constexpr double kRotatedFloatRelativeMargin = 0x1.4p-21;
-static_assert(kRotatedFloatRelativeMargin >= kRotatedFloatRelativeError + 2 * 0x1p-24 + 0x1p-23);
+inline constexpr double kRotatedFloatRelativeMargin = 0x1p-21;
+static_assert(kRotatedFloatRelativeMargin >= kRotatedFloatRelativeError + 2 * 0x1p-24);
+// More of both where FLOAT32 multiplies by a scale: so that products stay apart.
+inline constexpr double kScaledFloatMargin = 0x1p-23;
+
 // Scales that its error stays a normal float32 for.
 inline constexpr double kMinFloatScale = 0x1p-60;
 inline constexpr double kMaxFloatScale = 0x1p60;

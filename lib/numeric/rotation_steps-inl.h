@@ -100,9 +100,11 @@ HWY_INLINE void TurnByDelta(VD delta, VD* cos, VD* sin) {
   const VD c = *cos;
   const VD s = *sin;
   if constexpr (kTurn == Turn::kQuadratic) {
+    // Three shears make a rotation: by tan(delta / 2), sin(delta), tan(delta / 2).
     const VD half = hn::Mul(delta, hn::Set(d, 0.5));
-    *cos = hn::NegMulAdd(delta, hn::MulAdd(half, c, s), c);
-    *sin = hn::MulAdd(delta, hn::NegMulAdd(half, s, c), s);
+    const VD sheared = hn::NegMulAdd(half, s, c);
+    *sin = hn::MulAdd(delta, sheared, s);
+    *cos = hn::NegMulAdd(half, *sin, sheared);
     return;
   }
   const VD square = hn::Mul(delta, delta);
@@ -165,31 +167,35 @@ HWY_INLINE Row ComputeRow(const Block& block, int64_t base, int64_t position) {
   }
 }
 
-// kFloats values, and which of them may be wrong.
+// kFloats values, and which of them are surely right.
 struct Rounded {
   VF cos;
   VF sin;
-  MF open;
+  MF closed;
+};
+
+// Of FLOAT32, which multiplies after it has rounded.
+struct Scale {
+  bool is_one;
+  VF factor;
+  explicit Scale(double scale)
+      : is_one(scale == 1), factor(hn::Set(DF(), static_cast<float>(scale))) {}
 };
 
 template <RotationElement kElement, bool kExact>
-HWY_INLINE Rounded RoundRow(const Row& row, VF least, [[maybe_unused]] float scale) {
+HWY_INLINE Rounded RoundRow(const Row& row, VF least, [[maybe_unused]] const Scale& scale) {
   const VF cos = Demote(row.cos);
   const VF sin = Demote(row.sin);
-  const MF near_zero = hn::Lt(hn::Min(hn::Abs(cos), hn::Abs(sin)), least);
   if constexpr (!kExact) {
-    const MF near_tie = hn::Or(NearTieOfFloat(row.cos), NearTieOfFloat(row.sin));
-    const MF open = hn::Or(near_zero, near_tie);
-    if (scale == 1.0f) return {cos, sin, open};
-    const VF factor = hn::Set(DF(), scale);
-    return {hn::Mul(cos, factor), hn::Mul(sin, factor), open};
+    const MF closed = IsRoundedToFloat(row.cos, row.sin, cos, sin, least);
+    if (scale.is_one) return {cos, sin, closed};
+    return {hn::Mul(cos, scale.factor), hn::Mul(sin, scale.factor), closed};
   } else if constexpr (kElement == RotationElement::kF32) {
-    const MF near_tie = hn::Or(NearTieOfFloat(row.cos), NearTieOfFloat(row.sin));
-    return {cos, sin, hn::Or(near_zero, near_tie)};
+    return {cos, sin, IsRoundedToFloat(row.cos, row.sin, cos, sin, least)};
   } else {
     constexpr int kDropped = Element<kElement>::kDroppedBits;
     const MF on_tie = hn::Or(OnTieOfShorter<kDropped>(cos), OnTieOfShorter<kDropped>(sin));
-    return {cos, sin, hn::Or(near_zero, on_tie)};
+    return {cos, sin, hn::AndNot(on_tie, hn::Ge(MinMagnitude(cos, sin), least))};
   }
 }
 
@@ -202,7 +208,7 @@ HWY_NOINLINE void SettleRow(const RotationJob& job, const Block& block, int64_t 
   using E = Element<kElement>;
   const Row row = ComputeRow<kTurn>(block, base, position);
   const Rounded rounded =
-      RoundRow<kElement, kTurn == Turn::kExact>(row, block.least, static_cast<float>(job.scale));
+      RoundRow<kElement, kTurn == Turn::kExact>(row, block.least, Scale(job.scale));
   E::Store(E::From(rounded.cos), cos);
   E::Store(E::From(rounded.sin), sin);
 
@@ -213,7 +219,7 @@ HWY_NOINLINE void SettleRow(const RotationJob& job, const Block& block, int64_t 
   Element<RotationElement::kF64>::Store(row.sin, sines.data());
   hn::Store(block.least, DF(), leasts.data());
   std::array<uint8_t, 8> bytes = {};
-  hn::StoreMaskBits(DF(), rounded.open, bytes.data());
+  hn::StoreMaskBits(DF(), hn::Not(rounded.closed), bytes.data());
   const double scale = job.exact ? job.scale : 1.0;
   for (uint32_t bits = bytes[0] | uint32_t{bytes[1]} << 8; bits != 0; bits &= bits - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(bits));
@@ -246,9 +252,10 @@ struct alignas(kRotationLine) Step {
   Turn turn;
   std::array<Block, kUnits> blocks;
 
-  Step() = default;
-  Step(const RotationJob& job, int64_t block_base, int64_t first_pair)
-      : base(block_base), pair(first_pair), turn(TurnOf(job, base, pair, StepPairs<kElement>())) {
+  void Begin(const RotationJob& job, int64_t block_base, int64_t first_pair) {
+    base = block_base;
+    pair = first_pair;
+    turn = TurnOf(job, base, pair, StepPairs<kElement>());
     const float min_normal = job.exact ? Element<kElement>::kMinNormal : 0x1p-126f;
     for (int64_t u = 0; u < kUnits; ++u) {
       blocks[static_cast<size_t>(u)] = MakeBlock(job, pair + u * kFloats, base, min_normal);
@@ -268,11 +275,11 @@ HWY_NOINLINE void FillTurned(const RotationJob& job, const Rows rows, const Step
   using E = Element<kElement>;
   constexpr bool kExact = kTurn == Turn::kExact;
   const int64_t base = step.base;
-  const auto scale = static_cast<float>(job.scale);
+  const Scale scale(job.scale);
   const auto fill = [&](const Block& block, int64_t position, int64_t pair) HWY_ATTR {
     const Rounded rounded =
         RoundRow<kElement, kExact>(ComputeRow<kTurn>(block, base, position), block.least, scale);
-    if (HWY_LIKELY(hn::AllFalse(DF(), rounded.open))) {
+    if (HWY_LIKELY(hn::AllTrue(DF(), rounded.closed))) {
       return rows.Put(E::From(rounded.cos), E::From(rounded.sin), position, pair);
     }
     HWY_ALIGN std::array<typename E::Type, kFloats> cos;

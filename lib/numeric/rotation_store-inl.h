@@ -28,27 +28,57 @@ struct Alternating {
   V second;
 };
 
+#if HWY_TARGET == HWY_AVX3
+// Where each of 64 / sizeof(T) lanes comes from: the first half of a's and b's lanes (b's
+// are numbered behind a's), or the second.
+template <typename T>
+struct AlternateLanes {
+  static constexpr size_t kLanes = 64 / sizeof(T);
+  alignas(64) std::array<T, kLanes> first;
+  alignas(64) std::array<T, kLanes> second;
+  constexpr AlternateLanes() : first(), second() {
+    for (size_t i = 0; i < kLanes; ++i) {
+      first[i] = static_cast<T>(i / 2 + i % 2 * kLanes);
+      second[i] = static_cast<T>(first[i] + kLanes / 2);
+    }
+  }
+};
+template <typename T>
+constexpr AlternateLanes<T> kAlternateLanes;
+
+HWY_INLINE __m512i Permute2(__m512i a, const uint16_t* lanes, __m512i b) {
+  return _mm512_permutex2var_epi16(a, _mm512_load_si512(lanes), b);
+}
+HWY_INLINE __m512i Permute2(__m512i a, const uint32_t* lanes, __m512i b) {
+  return _mm512_permutex2var_epi32(a, _mm512_load_si512(lanes), b);
+}
+HWY_INLINE __m512i Permute2(__m512i a, const uint64_t* lanes, __m512i b) {
+  return _mm512_permutex2var_epi64(a, _mm512_load_si512(lanes), b);
+}
+#endif
+
 template <class V>
 HWY_INLINE Alternating<V> Alternate(V a, V b) {
   const hn::DFromV<V> d;
-  const V lower = hn::InterleaveLower(d, a, b);  // of each 128 bits
-  const V upper = hn::InterleaveUpper(d, a, b);
   constexpr size_t kBytes = hn::MaxLanes(d) * sizeof(hn::TFromV<V>);
-  if constexpr (kBytes == 16) {
-    return {lower, upper};
-  } else if constexpr (kBytes == 32) {
-    return {hn::ConcatLowerLower(d, upper, lower), hn::ConcatUpperUpper(d, upper, lower)};
-  } else {
+  if constexpr (kBytes == 64) {
 #if HWY_TARGET == HWY_AVX3
-    const hn::Repartition<uint64_t, decltype(d)> d64;
-    using V64 = hn::Vec<decltype(d64)>;
-    const __m512i first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0);
-    const __m512i second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
-    const V64 low = hn::BitCast(d64, lower);
-    const V64 high = hn::BitCast(d64, upper);
-    return {hn::BitCast(d, V64{_mm512_permutex2var_epi64(low.raw, first, high.raw)}),
-            hn::BitCast(d, V64{_mm512_permutex2var_epi64(low.raw, second, high.raw)})};
+    const hn::RebindToUnsigned<decltype(d)> du;
+    const auto& lanes = kAlternateLanes<hn::TFromD<decltype(du)>>;
+    const __m512i a_bits = hn::BitCast(du, a).raw;
+    const __m512i b_bits = hn::BitCast(du, b).raw;
+    using VU = hn::Vec<decltype(du)>;
+    return {hn::BitCast(d, VU{Permute2(a_bits, lanes.first.data(), b_bits)}),
+            hn::BitCast(d, VU{Permute2(a_bits, lanes.second.data(), b_bits)})};
 #endif
+  } else {
+    const V lower = hn::InterleaveLower(d, a, b);  // of each 128 bits
+    const V upper = hn::InterleaveUpper(d, a, b);
+    if constexpr (kBytes == 16) {
+      return {lower, upper};
+    } else {
+      return {hn::ConcatLowerLower(d, upper, lower), hn::ConcatUpperUpper(d, upper, lower)};
+    }
   }
 }
 

@@ -123,16 +123,43 @@ HWY_INLINE MF HasNone(hn::Vec<DU> v, uint32_t bits) {
 #endif
 }
 
-// Which lanes round to float32 within kMargin units of a double from a tie. A
-// normal float32 keeps all but the low 29 bits of a double: those from kMargin's on
-// are zero next to a tie, once half a unit is taken away.
-HWY_INLINE MF NearTieOfFloat(const Pair& v) {
-  constexpr uint32_t kHalf = uint32_t{1} << 28;
-  constexpr uint32_t kDistance = (2 * kHalf - 1) & ~(2 * kMargin - 1);
+// min(|a|, |b|).
+HWY_INLINE VF MinMagnitude(VF a, VF b) {
+#if HWY_TARGET == HWY_AVX3
+  return VF{_mm512_range_ps(a.raw, b.raw, 0b1010)};  // the smaller magnitude, its sign cleared
+#else
+  return hn::Min(hn::Abs(a), hn::Abs(b));
+#endif
+}
+
+// A normal float32 keeps all but the low 29 bits of a double: those of them from
+// kMargin's on, where half a unit was taken away and kMargin added, are zero where the
+// double lies within kMargin of a tie.
+constexpr uint32_t kHalfUnit = uint32_t{1} << 28;
+constexpr uint32_t kDistanceBits = (2 * kHalfUnit - 1) & ~(2 * kMargin - 1);
+
+HWY_INLINE hn::Vec<DU> DistanceToTie(const Pair& v) {
   const DU du;
   const auto low_words = hn::ConcatEven(du, hn::BitCast(du, v.high), hn::BitCast(du, v.low));
-  const auto offset = hn::Add(low_words, hn::Set(du, kMargin - kHalf));
-  return HasNone(offset, kDistance);
+  return hn::Add(low_words, hn::Set(du, kMargin - kHalfUnit));
+}
+
+// Which lanes of cos and sin, both rounded to float32, are not next to a tie and not
+// below `least` (in magnitude).
+HWY_INLINE MF IsRoundedToFloat(const Pair& cos, const Pair& sin, VF rounded_cos, VF rounded_sin,
+                               VF least) {
+  const auto of_cos = DistanceToTie(cos);
+  const auto of_sin = DistanceToTie(sin);
+  const VF smaller = MinMagnitude(rounded_cos, rounded_sin);
+#if HWY_TARGET == HWY_AVX3  // each comparison only where the last one held
+  const __m512i bits = hn::Set(DU(), kDistanceBits).raw;
+  const __mmask16 far_cos = _mm512_test_epi32_mask(of_cos.raw, bits);
+  const __mmask16 far = _mm512_mask_test_epi32_mask(far_cos, of_sin.raw, bits);
+  return MF{_mm512_mask_cmp_ps_mask(far, smaller.raw, least.raw, _CMP_GE_OQ)};
+#else
+  const MF near = hn::Or(HasNone(of_cos, kDistanceBits), HasNone(of_sin, kDistanceBits));
+  return hn::AndNot(near, hn::Ge(smaller, least));
+#endif
 }
 
 // Which lanes were rounded to float32 onto a tie of a type with `kDropped` bits

@@ -51,6 +51,14 @@ absl::Status CanonicalizeInner(v1::RopeSpec* rope) {
     return FieldError(absl::StrCat("mrope.", parts.first), parts.second);
   }
   *rope = wrapped.rope();
+  // Each axis has a rotation of its own, from one list of frequencies.
+  const auto refuse = [](absl::string_view field) {
+    return FieldError(absl::StrCat("mrope.rope.", field), "must be unset: M-RoPE has no such form");
+  };
+  if (rope->longrope().short_then_long()) return refuse("longrope.short_then_long");
+  if (rope->longrope().divide_positions()) return refuse("longrope.divide_positions");
+  if (rope->linear().divide_positions()) return refuse("linear.divide_positions");
+  if (rope->scale_after_rounding()) return refuse("scale_after_rounding");
   return absl::OkStatus();
 }
 
@@ -60,7 +68,7 @@ absl::Status CanonicalizeMrope(v1::MropeSpec* spec) {
   if (spec->scheme() == v1::MROPE_SCHEME_UNSPECIFIED) {
     spec->set_scheme(v1::MROPE_SCHEME_CONTIGUOUS);
   }
-  RETURN_IF_ERROR(CheckEnumUpTo("mrope.scheme", spec->scheme(), v1::MROPE_SCHEME_XDROPE));
+  RETURN_IF_ERROR(CheckEnumUpTo("mrope.scheme", spec->scheme(), v1::MROPE_SCHEME_OPENPANGU));
   if (spec->scheme() == v1::MROPE_SCHEME_XDROPE && spec->rope().pairing() != v1::PAIRING_HALF) {
     return FieldError("mrope.rope.pairing", "must be half for xdrope");
   }

@@ -1,6 +1,8 @@
 #include "lib/families/mrope_schemes.h"
 
+#include <array>
 #include <numeric>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
@@ -23,7 +25,55 @@ size_t SectionOf(const v1::MropeSpec& spec, int64_t index, int64_t width) {
   return section;
 }
 
-// The axis (0 t, 1 h, 2 w) of frequency j.
+using Counts = std::array<int64_t, kMropeAxes>;
+
+Counts CountsOf(const v1::MropeSpec& spec) {
+  return {spec.mrope_section(0), spec.mrope_section(1), spec.mrope_section(2)};
+}
+
+// GLM: axis j % 3, or the next one that has frequencies left.
+std::vector<size_t> AxesInTurn(const v1::MropeSpec& spec, int64_t pairs) {
+  Counts left = CountsOf(spec);
+  std::vector<size_t> axes;
+  for (int64_t j = 0; j < pairs; ++j) {
+    auto axis = static_cast<size_t>(j % kMropeAxes);
+    while (left[axis] == 0) axis = (axis + 1) % kMropeAxes;
+    --left[axis];
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+// The axis with the least share placed, the first of several; `last` only where no other has
+// frequencies left. Shares are compared as fractions, exactly.
+size_t LeastPlaced(const Counts& placed, const Counts& counts, std::optional<size_t> last) {
+  std::optional<size_t> best;
+  for (size_t axis = 0; axis < counts.size(); ++axis) {
+    if (axis == last || placed[axis] == counts[axis]) continue;
+    if (!best.has_value() || placed[axis] * counts[*best] < placed[*best] * counts[axis]) {
+      best = axis;
+    }
+  }
+  return best.value_or(last.value_or(0));
+}
+
+// openPangu: spread evenly, but for a last frequency of time.
+std::vector<size_t> AxesSpread(const v1::MropeSpec& spec, int64_t pairs) {
+  Counts counts = CountsOf(spec);
+  --counts[0];
+  Counts placed = {};
+  std::vector<size_t> axes;
+  std::optional<size_t> last;
+  while (static_cast<int64_t>(axes.size()) < pairs - 1) {
+    last = LeastPlaced(placed, counts, last);
+    ++placed[*last];
+    axes.push_back(*last);
+  }
+  axes.push_back(0);
+  return axes;
+}
+
+// The axis (0 t, 1 h, 2 w) of frequency j, where j alone decides it.
 size_t AxisOfFrequency(const v1::MropeSpec& spec, int64_t j) {
   constexpr size_t kTime = 0;
   const auto& section = spec.mrope_section();
@@ -57,9 +107,15 @@ absl::Status CheckMropeSections(const v1::MropeSpec& spec) {
         CheckInRange(absl::StrCat(kField, "[", i, "]"), spec.mrope_section(i), int64_t{0}, pairs));
     sum += spec.mrope_section(i);
   }
-  if (sum == pairs) return absl::OkStatus();
-  return FieldError(kField,
-                    absl::StrCat("must sum to rotary_dim / 2 (", pairs, "), sums to ", sum));
+  if (sum != pairs) {
+    return FieldError(kField,
+                      absl::StrCat("must sum to rotary_dim / 2 (", pairs, "), sums to ", sum));
+  }
+  if (spec.scheme() == v1::MROPE_SCHEME_OPENPANGU && spec.mrope_section(0) == 0) {
+    return FieldError(absl::StrCat(kField, "[0]"),
+                      "must be at least 1 for openpangu, whose last frequency is t's, got 0");
+  }
+  return absl::OkStatus();
 }
 
 std::vector<MropeSlot> MropeSlots(const v1::MropeSpec& spec) {
@@ -71,8 +127,12 @@ std::vector<MropeSlot> MropeSlots(const v1::MropeSpec& spec) {
     }
     return slots;
   }
+  std::vector<size_t> axes;
+  if (spec.scheme() == v1::MROPE_SCHEME_GLM) axes = AxesInTurn(spec, pairs);
+  if (spec.scheme() == v1::MROPE_SCHEME_OPENPANGU) axes = AxesSpread(spec, pairs);
   for (int64_t j = 0; j < pairs; ++j) {
-    slots.push_back({AxisOfFrequency(spec, j), static_cast<size_t>(j)});
+    const size_t axis = axes.empty() ? AxisOfFrequency(spec, j) : axes[static_cast<size_t>(j)];
+    slots.push_back({axis, static_cast<size_t>(j)});
   }
   return slots;
 }

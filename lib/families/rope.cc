@@ -16,10 +16,10 @@
 #include "lib/families/families.h"
 #include "lib/families/rope_frequencies.h"
 #include "lib/families/rope_layout.h"
+#include "lib/families/rope_rows.h"
 #include "lib/families/rope_scaling.h"
 #include "lib/families/selection.h"
 #include "lib/numeric/dtype.h"
-#include "lib/numeric/rotation.h"
 
 namespace posenc {
 namespace {
@@ -94,6 +94,18 @@ absl::Status CanonicalizeTheta(v1::RopeSpec* rope) {
   return absl::OkStatus();
 }
 
+// Unset where it says no more than its default. REQUIRES: the scaling is canonical.
+absl::Status CanonicalizeScaleAfterRounding(v1::RopeSpec* rope) {
+  if (rope->scale_after_rounding() && rope->arithmetic() == v1::ARITHMETIC_EXACT) {
+    return FieldError("rope.scale_after_rounding",
+                      "must be unset with ARITHMETIC_EXACT, which rounds once");
+  }
+  const bool scales =
+      RopeAttentionFactor(*rope) != 1 || rope->longrope().has_long_attention_factor();
+  if (!rope->scale_after_rounding() || !scales) rope->clear_scale_after_rounding();
+  return absl::OkStatus();
+}
+
 absl::Status CanonicalizeRope(v1::RopeSpec* rope) {
   RETURN_IF_ERROR(CanonicalizeDims(rope));
   RETURN_IF_ERROR(CanonicalizeTheta(rope));
@@ -104,7 +116,8 @@ absl::Status CanonicalizeRope(v1::RopeSpec* rope) {
   if (rope->arithmetic() == v1::ARITHMETIC_UNSPECIFIED) {
     rope->set_arithmetic(v1::ARITHMETIC_FLOAT32);
   }
-  return CanonicalizeRopeScaling(rope);
+  RETURN_IF_ERROR(CanonicalizeRopeScaling(rope));
+  return CanonicalizeScaleAfterRounding(rope);
 }
 
 // Shapes -------------------------------------------------------------------------
@@ -121,8 +134,9 @@ absl::StatusOr<TableShape> ResolveRope(const Family& family, const v1::RopeSpec&
     if (selection.coordinates_case() != v1::Selection::COORDINATES_NOT_SET) {
       RETURN_IF_ERROR(ResolvePositions(selection, 0).status());
     }
-    shape.tensors = {
-        {.name = "inv_freq", .dtype = dtype, .shape = {rope.rotary_dim() / 2}, .unit = 1}};
+    std::vector<int64_t> dims = {rope.rotary_dim() / 2};
+    if (rope.longrope().short_then_long()) dims.insert(dims.begin(), 2);
+    shape.tensors = {{.name = "inv_freq", .dtype = dtype, .shape = std::move(dims), .unit = 1}};
     return shape;
   }
   ASSIGN_OR_RETURN(Positions positions, ResolvePositions(selection, 0));
@@ -133,20 +147,6 @@ absl::StatusOr<TableShape> ResolveRope(const Family& family, const v1::RopeSpec&
 }
 
 // Plan ---------------------------------------------------------------------------
-
-using Frequencies = std::variant<std::vector<float>, std::vector<WideFloat>>;
-
-Frequencies MakeFrequencies(const v1::RopeSpec& rope) {
-  if (rope.arithmetic() == v1::ARITHMETIC_EXACT) return RopeInvFreqExact(rope);
-  return RopeInvFreqFloat32(rope);
-}
-
-Rotation MakeRotation(const Frequencies& inv_freq, double scale) {
-  if (const auto* exact = std::get_if<std::vector<WideFloat>>(&inv_freq)) {
-    return Rotation::Exact(*exact, scale);
-  }
-  return Rotation::Float32(std::get<std::vector<float>>(inv_freq), scale);
-}
 
 template <typename Element>
 Element RoundFrequency(float value) {
@@ -160,30 +160,26 @@ Element RoundFrequency(const WideFloat& value) {
 class RopePlan final : public Plan {
  public:
   explicit RopePlan(const v1::RopeSpec& rope)
-      : pairing_(rope.pairing()),
-        attention_factor_(RopeAttentionFactor(rope)),
-        inv_freq_(MakeFrequencies(rope)),
-        rotation_(MakeRotation(inv_freq_, attention_factor_)) {}
+      : pairing_(rope.pairing()), attention_factor_(RopeAttentionFactor(rope)), rows_(rope) {}
 
-  size_t bytes() const override {
-    return rotation_.bytes() +
-           std::visit([](const auto& f) { return f.capacity() * sizeof(f[0]); }, inv_freq_);
-  }
+  size_t bytes() const override { return rows_.bytes(); }
 
   double attention_factor() const override { return attention_factor_; }
 
   void Describe(v1::DescribeTableResponse* response) const override {
-    std::visit(
-        [&](const auto& inv_freq) {
-          for (const auto& f : inv_freq) response->add_inv_freq(RoundFrequency<double>(f));
-        },
-        inv_freq_);
+    for (const RopeFrequencies& list : rows_.frequencies()) {
+      std::visit(
+          [&](const auto& inv_freq) {
+            for (const auto& f : inv_freq) response->add_inv_freq(RoundFrequency<double>(f));
+          },
+          list);
+    }
   }
 
   void Fill(const TableShape& shape, size_t tensor, int64_t begin,
             std::span<std::byte> out) const override {
     if (shape.format.layout() != v1::LAYOUT_INV_FREQ) {
-      return FillRopeTensor(rotation_, pairing_, shape, tensor, begin, out);
+      return FillRopeTensor(rows_, pairing_, shape, tensor, begin, out);
     }
     switch (shape.format.dtype()) {
       case v1::DTYPE_F64:
@@ -199,26 +195,25 @@ class RopePlan final : public Plan {
 
   void FillCold(const TableShape& shape, std::span<const TensorPart> parts) const override {
     if (shape.format.layout() == v1::LAYOUT_INV_FREQ) return Plan::FillCold(shape, parts);
-    FillColdRopeTensors(rotation_, pairing_, shape, parts);
+    FillColdRopeTensors(rows_, pairing_, shape, parts);
   }
 
  private:
   template <typename Element>
   void FillInvFreq(int64_t begin, std::span<std::byte> out) const {
     auto* elements = reinterpret_cast<Element*>(out.data());
-    std::visit(
-        [&](const auto& inv_freq) {
-          for (size_t i = 0; i < out.size() / sizeof(Element); ++i) {
-            elements[i] = RoundFrequency<Element>(inv_freq[static_cast<size_t>(begin) + i]);
-          }
-        },
-        inv_freq_);
+    const auto pairs = static_cast<size_t>(rows_.pairs());
+    for (size_t i = 0; i < out.size() / sizeof(Element); ++i) {
+      const size_t address = static_cast<size_t>(begin) + i;
+      elements[i] = std::visit(
+          [&](const auto& list) { return RoundFrequency<Element>(list[address % pairs]); },
+          rows_.frequencies()[address / pairs]);
+    }
   }
 
   const v1::Pairing pairing_;
   const double attention_factor_;
-  const Frequencies inv_freq_;  // [rotary_dim / 2], radians per position
-  const Rotation rotation_;
+  const RopeRows rows_;
 };
 
 // Family -------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 //   linear    f[i] / factor                                     arXiv:2306.15595
 //   yarn      between f[i]/factor and f[i], by a ramp over i    arXiv:2309.00071
 //   llama3    between f[i]/factor and f[i], by a ramp over the wavelength 2π/f[i]
-//   dynamic, ntk  f[i] with a larger base
+//   dynamic, ntk  f[i] with a larger base; ntk with mixed_b divides f[i] the more the larger i
 //   longrope  f[i] / short_factor[i] or f[i] / long_factor[i]   arXiv:2402.13753
 //   proportional  f[i] / factor for the first pairs, 0 for the others
 //   frequencies   the caller's

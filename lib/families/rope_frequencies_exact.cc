@@ -78,6 +78,7 @@ WideFloat LogBase(const v1::RopeSpec& rope) {
       break;
     }
     case v1::RopeSpec::kNtk:
+      if (rope.ntk().has_mixed_b()) return log_theta;
       if (rope.ntk().has_factor()) return log_theta + Log(W(rope.ntk().factor()));
       alpha = W(rope.ntk().alpha());
       break;
@@ -89,6 +90,14 @@ WideFloat LogBase(const v1::RopeSpec& rope) {
 
 void Divide(const WideFloat& divisor, std::vector<WideFloat>* inv_freq) {
   for (WideFloat& frequency : *inv_freq) frequency = frequency / divisor;
+}
+
+void ScaleMixedExact(const v1::NtkScaling& ntk, std::vector<WideFloat>* inv_freq) {
+  const WideFloat pairs = W(static_cast<int64_t>(inv_freq->size()));
+  for (size_t i = 0; i < inv_freq->size(); ++i) {
+    const WideFloat share = W(static_cast<int64_t>(i + 1)) / pairs;
+    (*inv_freq)[i] = (*inv_freq)[i] / Exp(Log(W(ntk.factor())) * Pow(share, W(ntk.mixed_b())));
+  }
 }
 
 std::vector<WideFloat> Explicit(const v1::ExplicitFrequencies& frequencies) {
@@ -124,7 +133,9 @@ std::vector<WideFloat> RopeInvFreqExact(const v1::RopeSpec& rope) {
       ScaleLlama3Exact(rope.llama3(), &inv_freq);
       break;
     case v1::RopeSpec::kNtk:
-      if (rope.ntk().has_factor()) {
+      if (rope.ntk().has_mixed_b()) {
+        ScaleMixedExact(rope.ntk(), &inv_freq);
+      } else if (rope.ntk().has_factor()) {
         Divide(Pow(W(rope.ntk().factor()), W(2.0) / W(rope.rotary_dim())), &inv_freq);
       }
       break;

@@ -111,6 +111,16 @@ float BaseFloat32(const v1::RopeSpec& rope) {
   return grown ? GrownBaseFloat32(rope) : F(RopeBase(rope));
 }
 
+// vLLM's mixed NTK: ln(factor) is a tensor, what divides it a Python float.
+void ScaleMixedFloat32(const v1::NtkScaling& ntk, std::vector<float>* inv_freq) {
+  const double b = ntk.mixed_b();
+  const float a = LogF(F(ntk.factor())) / F(Pow(static_cast<double>(inv_freq->size()), b));
+  for (size_t i = 0; i < inv_freq->size(); ++i) {
+    const float divisor = ExpF(a * PowF(F(static_cast<double>(i + 1)), F(b)));
+    (*inv_freq)[i] = (*inv_freq)[i] / divisor;
+  }
+}
+
 void DivideFloat32(double divisor, std::vector<float>* inv_freq) {
   for (float& frequency : *inv_freq) frequency = frequency / F(divisor);
 }
@@ -136,6 +146,7 @@ double PowerOfTwoAlpha(const v1::DynamicScaling& dynamic) {
 
 double RopeBase(const v1::RopeSpec& rope) {
   const double theta = rope.rope_theta();
+  if (rope.ntk().has_mixed_b()) return theta;
   if (rope.has_ntk() && rope.ntk().has_factor()) return theta * rope.ntk().factor();
   if (!rope.has_ntk() && !rope.has_dynamic()) return theta;
   const auto dim = static_cast<double>(rope.rotary_dim());
@@ -170,7 +181,9 @@ std::vector<float> RopeInvFreqFloat32(const v1::RopeSpec& rope) {
       ScaleLlama3Float32(rope.llama3(), &inv_freq);
       break;
     case v1::RopeSpec::kNtk:
-      if (rope.ntk().has_factor()) {
+      if (rope.ntk().has_mixed_b()) {
+        ScaleMixedFloat32(rope.ntk(), &inv_freq);
+      } else if (rope.ntk().has_factor()) {
         DivideFloat32(Pow(rope.ntk().factor(), 2 / static_cast<double>(rope.rotary_dim())),
                       &inv_freq);
       }

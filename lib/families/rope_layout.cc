@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "lib/numeric/dtype.h"
 #include "lib/numeric/stream_copy.h"
@@ -26,7 +27,13 @@ struct Rows {
   bool cold = false;            // Plan::FillCold
 };
 
-// How the kernel is to write them; not for ROTATION_MATRIX.
+// Whether the rotation writes such rows itself.
+bool IsOfKernel(const RopeRows& source, v1::Layout layout) {
+  return source.writes_layouts() && layout != v1::LAYOUT_PAIRS_FULL &&
+         layout != v1::LAYOUT_ROTATION_MATRIX;
+}
+
+// How it is to. REQUIRES: IsOfKernel.
 template <typename Element>
 RotationRows<Element> KernelRows(v1::Layout layout, v1::Pairing pairing, int64_t half,
                                  const Rows<Element>& rows) {
@@ -60,41 +67,97 @@ RotationRows<Element> KernelRows(v1::Layout layout, v1::Pairing pairing, int64_t
   return kernel;
 }
 
+// values [half] as [v0 v1 … v0 v1 …] or [v0 v0 v1 v1 …].
 template <typename Element>
-void FillMatrices(const Rotation& rotation, const Rows<Element>& rows) {
-  const int64_t half = rotation.pairs();
+void SpreadTwice(v1::Pairing pairing, const Element* values, int64_t half, Element* out) {
+  for (int64_t i = 0; i < half; ++i) {
+    const bool alternates = pairing == v1::PAIRING_INTERLEAVED;
+    out[alternates ? 2 * i : i] = values[i];
+    out[alternates ? 2 * i + 1 : half + i] = values[i];
+  }
+}
+
+template <typename Element>
+void SpreadPairs(const Element* cos, const Element* sin, int64_t half, Element* out) {
+  for (int64_t i = 0; i < half; ++i) {
+    out[2 * i] = cos[i];
+    out[2 * i + 1] = sin[i];
+  }
+}
+
+template <typename Element>
+void SpreadMatrices(const Element* cos, const Element* sin, int64_t half, Element* out) {
+  for (int64_t i = 0; i < half; ++i, out += 4) {
+    out[0] = cos[i];
+    out[1] = Negated(sin[i]);
+    out[2] = sin[i];
+    out[3] = cos[i];
+  }
+}
+
+// A row of any layout, from its cosines and sines [half].
+template <typename Element>
+void SpreadRow(v1::Layout layout, v1::Pairing pairing, int64_t half, const Element* cos,
+               const Element* sin, const std::array<Element*, 2>& out) {
+  switch (layout) {
+    case v1::LAYOUT_COS_AND_SIN_HALF:
+      if (out[0] != nullptr) std::copy_n(cos, half, out[0]);
+      if (out[1] != nullptr) std::copy_n(sin, half, out[1]);
+      return;
+    case v1::LAYOUT_COS_AND_SIN_FULL:
+      if (out[0] != nullptr) SpreadTwice(pairing, cos, half, out[0]);
+      if (out[1] != nullptr) SpreadTwice(pairing, sin, half, out[1]);
+      return;
+    case v1::LAYOUT_PAIRS:
+      return SpreadPairs(cos, sin, half, out[0]);
+    case v1::LAYOUT_PAIRS_FULL:
+      SpreadPairs(cos, sin, half, out[0]);
+      std::copy_n(out[0], 2 * half, out[0] + 2 * half);
+      return;
+    case v1::LAYOUT_ROTATION_MATRIX:
+      return SpreadMatrices(cos, sin, half, out[0]);
+    case v1::LAYOUT_SIN_COS:
+      std::swap(cos, sin);
+      [[fallthrough]];
+    default:  // COS_SIN
+      std::copy_n(cos, half, out[0]);
+      std::copy_n(sin, half, out[0] + half);
+  }
+}
+
+// The rotation is fastest over many rows; a block of them stays in the first-level
+// cache until it is spread out.
+template <typename Element>
+void FillSpread(const RopeRows& source, v1::Pairing pairing, v1::Layout layout, int64_t width,
+                const Rows<Element>& rows) {
+  const int64_t half = source.pairs();
   const int64_t block_rows = std::clamp<int64_t>(kBlockElements / (2 * half), 1, rows.count);
   std::vector<Element> block(static_cast<size_t>(block_rows * 2 * half));
-  Element* matrix = rows.out[0];
+  std::array<Element*, 2> out = rows.out;
   for (int64_t first = 0; first < rows.count; first += block_rows) {
     const int64_t count = std::min(block_rows, rows.count - first);
-    rotation.Fill<Element>(
+    source.Fill<Element>(
         rows.position + first,
         {.count = count, .stride = 2 * half, .cos = block.data(), .sin = block.data() + half});
     for (int64_t row = 0; row < count; ++row) {
       const Element* cos = block.data() + row * 2 * half;
-      const Element* sin = cos + half;
-      for (int64_t i = 0; i < half; ++i, matrix += 4) {
-        matrix[0] = cos[i];
-        matrix[1] = Negated(sin[i]);
-        matrix[2] = sin[i];
-        matrix[3] = cos[i];
-      }
+      SpreadRow(layout, pairing, half, cos, cos + half, out);
+      for (Element*& place : out) place += place == nullptr ? 0 : width;
     }
   }
 }
 
 template <typename Element>
-void FillRows(const Rotation& rotation, v1::Pairing pairing, v1::Layout layout,
+void FillRows(const RopeRows& source, v1::Pairing pairing, v1::Layout layout, int64_t width,
               const Rows<Element>& rows) {
-  if (layout == v1::LAYOUT_ROTATION_MATRIX) return FillMatrices(rotation, rows);
-  rotation.Fill(rows.position, KernelRows(layout, pairing, rotation.pairs(), rows));
+  if (!IsOfKernel(source, layout)) return FillSpread(source, pairing, layout, width, rows);
+  source.Fill(rows.position, KernelRows(layout, pairing, source.pairs(), rows));
 }
 
 // By way of a block in the first-level cache, where the kernel cannot write whole
 // lines of memory.
 template <typename Element>
-void FillByCopies(const Rotation& rotation, v1::Pairing pairing, v1::Layout layout, int64_t width,
+void FillByCopies(const RopeRows& source, v1::Pairing pairing, v1::Layout layout, int64_t width,
                   const Rows<Element>& rows) {
   const int64_t block_rows = std::clamp<int64_t>(kBlockElements / width, 1, rows.count);
   std::vector<Element> block(static_cast<size_t>(2 * block_rows * width));
@@ -106,7 +169,7 @@ void FillByCopies(const Rotation& rotation, v1::Pairing pairing, v1::Layout layo
   for (int64_t first = 0; first < rows.count; first += block_rows) {
     part.position = rows.position + first;
     part.count = std::min(block_rows, rows.count - first);
-    FillRows(rotation, pairing, layout, part);
+    FillRows(source, pairing, layout, width, part);
     for (size_t i = 0; i < 2; ++i) {
       if (rows.out[i] == nullptr) continue;
       const std::span<const Element> from(part.out[i], static_cast<size_t>(part.count * width));
@@ -117,18 +180,18 @@ void FillByCopies(const Rotation& rotation, v1::Pairing pairing, v1::Layout layo
 }
 
 template <typename Element>
-void FillColdRows(const Rotation& rotation, v1::Pairing pairing, v1::Layout layout, int64_t width,
+void FillColdRows(const RopeRows& source, v1::Pairing pairing, v1::Layout layout, int64_t width,
                   const Rows<Element>& rows) {
   const bool is_direct =
-      layout != v1::LAYOUT_ROTATION_MATRIX &&
-      HasWholeLines(KernelRows(layout, pairing, rotation.pairs(), rows), rotation.pairs());
-  if (is_direct) return FillRows(rotation, pairing, layout, rows);
-  FillByCopies(rotation, pairing, layout, width, rows);
+      IsOfKernel(source, layout) &&
+      HasWholeLines(KernelRows(layout, pairing, source.pairs(), rows), source.pairs());
+  if (is_direct) return FillRows(source, pairing, layout, width, rows);
+  FillByCopies(source, pairing, layout, width, rows);
 }
 
 // Rows of consecutive positions are filled together. `parts` are of the same rows.
 template <typename Element>
-void FillRuns(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
+void FillRuns(const RopeRows& source, v1::Pairing pairing, const TableShape& shape,
               std::span<const TensorPart> parts, bool cold) {
   const v1::Layout layout = shape.format.layout();
   const int64_t width = shape.tensors[parts[0].tensor].unit;
@@ -142,31 +205,32 @@ void FillRuns(const Rotation& rotation, v1::Pairing pairing, const TableShape& s
     for (const TensorPart& part : parts) {
       rows.out[part.tensor] = reinterpret_cast<Element*>(part.out.data()) + (row - begin) * width;
     }
-    cold ? FillColdRows(rotation, pairing, layout, width, rows)
-         : FillRows(rotation, pairing, layout, rows);
+    cold ? FillColdRows(source, pairing, layout, width, rows)
+         : FillRows(source, pairing, layout, width, rows);
     row += run;
   }
 }
 
-void FillParts(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
+void FillParts(const RopeRows& source, v1::Pairing pairing, const TableShape& shape,
                std::span<const TensorPart> parts, bool cold) {
   switch (shape.tensors[parts[0].tensor].dtype) {
     case v1::DTYPE_F64:
-      return FillRuns<double>(rotation, pairing, shape, parts, cold);
+      return FillRuns<double>(source, pairing, shape, parts, cold);
     case v1::DTYPE_F16:
-      return FillRuns<F16>(rotation, pairing, shape, parts, cold);
+      return FillRuns<F16>(source, pairing, shape, parts, cold);
     case v1::DTYPE_BF16:
-      return FillRuns<Bf16>(rotation, pairing, shape, parts, cold);
+      return FillRuns<Bf16>(source, pairing, shape, parts, cold);
     default:
-      return FillRuns<float>(rotation, pairing, shape, parts, cold);
+      return FillRuns<float>(source, pairing, shape, parts, cold);
   }
 }
 
 }  // namespace
 
 std::vector<v1::Layout> RopeRowLayouts() {
-  return {v1::LAYOUT_COS_SIN, v1::LAYOUT_COS_AND_SIN_HALF, v1::LAYOUT_COS_AND_SIN_FULL,
-          v1::LAYOUT_PAIRS,   v1::LAYOUT_SIN_COS,          v1::LAYOUT_ROTATION_MATRIX};
+  return {v1::LAYOUT_COS_SIN,        v1::LAYOUT_COS_AND_SIN_HALF, v1::LAYOUT_COS_AND_SIN_FULL,
+          v1::LAYOUT_PAIRS,          v1::LAYOUT_PAIRS_FULL,       v1::LAYOUT_SIN_COS,
+          v1::LAYOUT_ROTATION_MATRIX};
 }
 
 std::vector<Tensor> RopeTensors(v1::Layout layout, v1::DType dtype, int64_t rotary_dim,
@@ -189,6 +253,11 @@ std::vector<Tensor> RopeTensors(v1::Layout layout, v1::DType dtype, int64_t rota
       pairs.shape = {positions.count, half, 2};
       return {pairs};
     }
+    case v1::LAYOUT_PAIRS_FULL: {
+      Tensor pairs = rows("freqs_cis", 2 * rotary_dim);
+      pairs.shape = {positions.count, rotary_dim, 2};
+      return {pairs};
+    }
     case v1::LAYOUT_ROTATION_MATRIX: {
       Tensor matrices = rows("rotation_matrix", 2 * rotary_dim);
       matrices.shape = {positions.count, half, 2, 2};
@@ -201,20 +270,20 @@ std::vector<Tensor> RopeTensors(v1::Layout layout, v1::DType dtype, int64_t rota
   }
 }
 
-void FillRopeTensor(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
+void FillRopeTensor(const RopeRows& source, v1::Pairing pairing, const TableShape& shape,
                     size_t tensor, int64_t begin, std::span<std::byte> out) {
   const TensorPart part{tensor, begin, out};
-  FillParts(rotation, pairing, shape, {&part, 1}, /*cold=*/false);
+  FillParts(source, pairing, shape, {&part, 1}, /*cold=*/false);
 }
 
-void FillColdRopeTensors(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
+void FillColdRopeTensors(const RopeRows& source, v1::Pairing pairing, const TableShape& shape,
                          std::span<const TensorPart> parts) {
   const bool are_same_rows = parts.size() == 2 && parts[0].tensor != parts[1].tensor &&
                              parts[0].begin == parts[1].begin &&
                              parts[0].out.size() == parts[1].out.size();
-  if (are_same_rows) return FillParts(rotation, pairing, shape, parts, /*cold=*/true);
+  if (are_same_rows) return FillParts(source, pairing, shape, parts, /*cold=*/true);
   for (const TensorPart& part : parts) {
-    FillParts(rotation, pairing, shape, {&part, 1}, /*cold=*/true);
+    FillParts(source, pairing, shape, {&part, 1}, /*cold=*/true);
   }
 }
 

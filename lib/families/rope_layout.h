@@ -6,6 +6,7 @@
 //   COS_AND_SIN_HALF  [c0 c1 …]                  and the sines as another tensor
 //   COS_AND_SIN_FULL  [c0 c1 … c0 c1 …] (HALF) or [c0 c0 c1 c1 …] (INTERLEAVED), ditto
 //   PAIRS             [c0 s0 c1 s1 …]
+//   PAIRS_FULL        [c0 s0 c1 s1 … c0 s0 c1 s1 …]
 //   ROTATION_MATRIX   [c0 -s0 s0 c0 c1 -s1 s1 c1 …]
 // Which channels a pair rotates is `pairing`; only COS_AND_SIN_FULL depends on it.
 #ifndef POSENC_LIB_FAMILIES_ROPE_LAYOUT_H_
@@ -17,8 +18,8 @@
 #include <vector>
 
 #include "lib/families/family.h"
+#include "lib/families/rope_rows.h"
 #include "lib/families/selection.h"
-#include "lib/numeric/rotation.h"
 #include "posenc/v1/encoding.pb.h"
 #include "posenc/v1/table.pb.h"
 
@@ -31,10 +32,10 @@ std::vector<v1::Layout> RopeRowLayouts();
 std::vector<Tensor> RopeTensors(v1::Layout layout, v1::DType dtype, int64_t rotary_dim,
                                 const Positions& positions);
 
-// Plan::Fill and FillCold for such a table. REQUIRES: rotation.pairs() is rotary_dim / 2.
-void FillRopeTensor(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
+// Plan::Fill and FillCold for such a table. REQUIRES: source.pairs() is rotary_dim / 2.
+void FillRopeTensor(const RopeRows& source, v1::Pairing pairing, const TableShape& shape,
                     size_t tensor, int64_t begin, std::span<std::byte> out);
-void FillColdRopeTensors(const Rotation& rotation, v1::Pairing pairing, const TableShape& shape,
+void FillColdRopeTensors(const RopeRows& source, v1::Pairing pairing, const TableShape& shape,
                          std::span<const TensorPart> parts);
 
 }  // namespace posenc

@@ -18,18 +18,26 @@ namespace {
 // A ramp narrower than this (relative to its ends) would be lost in float32.
 constexpr double kNarrowestRamp = 0x1p-16;
 
-// ln(rope_theta) divides YaRN's ramp.
-constexpr double kMinYarnTheta = 1.001;
+// ln(rope_theta) divides YaRN's ramp, whose ends must stay far below 2^62 in number.
+constexpr double kMinYarnTheta = 1 + 0x1p-20;
 
-absl::Status CanonicalizeLinear(double rope_theta, v1::LinearScaling* linear) {
+absl::Status CanonicalizeLinear(const v1::RopeSpec& rope, v1::LinearScaling* linear) {
   RETURN_IF_ERROR(CheckNumber("rope.linear.factor", linear->has_factor(), linear->factor()));
-  return CheckAngles("rope.linear.factor", rope_theta, linear->factor());
+  if (!DividesPositions(rope, linear->divide_positions())) linear->clear_divide_positions();
+  return CheckAngles("rope.linear.factor", rope.rope_theta(), linear->factor());
 }
 
 // YaRN's m(factor, k): how much logits are sharpened in a context that is
 // `factor` times as long. Float64 in Python's order.
 double Magnitude(double factor, double k) {
   return factor <= 1 ? 1.0 : 0.1 * k * Log(factor) + 1.0;
+}
+
+// 0 is where a reader of configs takes the default, as transformers does with Python's `or`; a
+// spec leaves the field unset for that.
+absl::Status CheckBeta(absl::string_view field, double value) {
+  if (value != 0) return CheckNumber(field, true, value);
+  return FieldError(field, "must be positive; leave it unset for the default, got 0");
 }
 
 double DefaultAttentionFactor(const v1::YarnScaling& yarn) {
@@ -43,8 +51,11 @@ double DefaultAttentionFactor(const v1::YarnScaling& yarn) {
 
 absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
   if (rope_theta < kMinYarnTheta) {
-    return FieldError("rope.rope_theta", absl::StrCat("must be at least ", kMinYarnTheta,
-                                                      " with yarn, got ", rope_theta));
+    return FieldError(
+        "rope.rope_theta",
+        absl::StrCat("must be above 1 (by 2^-20) with yarn, whose ramp divides by its "
+                     "logarithm, got ",
+                     rope_theta));
   }
   RETURN_IF_ERROR(CheckNumber("rope.yarn.factor", yarn->has_factor(), yarn->factor()));
   RETURN_IF_ERROR(CheckAngles("rope.yarn.factor", rope_theta, yarn->factor()));
@@ -53,8 +64,8 @@ absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
                                yarn->original_max_position_embeddings()));
   if (!yarn->has_beta_fast()) yarn->set_beta_fast(32);
   if (!yarn->has_beta_slow()) yarn->set_beta_slow(1);
-  RETURN_IF_ERROR(CheckNumber("rope.yarn.beta_fast", true, yarn->beta_fast()));
-  RETURN_IF_ERROR(CheckNumber("rope.yarn.beta_slow", true, yarn->beta_slow()));
+  RETURN_IF_ERROR(CheckBeta("rope.yarn.beta_fast", yarn->beta_fast()));
+  RETURN_IF_ERROR(CheckBeta("rope.yarn.beta_slow", yarn->beta_slow()));
   if (yarn->beta_fast() < yarn->beta_slow()) {
     return FieldError("rope.yarn.beta_fast",
                       absl::StrCat("must be at least beta_slow (", yarn->beta_slow(), "), got ",
@@ -83,7 +94,7 @@ absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
   yarn->clear_mscale();
   yarn->clear_mscale_all_dim();
   yarn->clear_attn_factor();
-  return CheckNumber("rope.yarn.attention_factor", true, yarn->attention_factor());
+  return CheckAttentionFactor("rope.yarn.attention_factor", yarn->attention_factor());
 }
 
 absl::Status CanonicalizeLlama3(double rope_theta, v1::Llama3Scaling* llama3) {
@@ -146,7 +157,7 @@ absl::Status CanonicalizeFrequencies(v1::RopeSpec* rope) {
     if (frequency == 0) frequencies->set_inv_freq(i, 0.0);  // not -0
   }
   if (!frequencies->has_attention_factor()) frequencies->set_attention_factor(1.0);
-  return CheckNumber("rope.frequencies.attention_factor", true, frequencies->attention_factor());
+  return CheckAttentionFactor("rope.frequencies.attention_factor", frequencies->attention_factor());
 }
 
 }  // namespace
@@ -161,7 +172,7 @@ absl::Status CanonicalizeRopeScaling(v1::RopeSpec* rope) {
     case v1::RopeSpec::SCALING_NOT_SET:
       return absl::OkStatus();
     case v1::RopeSpec::kLinear:
-      return CanonicalizeLinear(rope_theta, rope->mutable_linear());
+      return CanonicalizeLinear(*rope, rope->mutable_linear());
     case v1::RopeSpec::kYarn:
       return CanonicalizeYarn(rope_theta, rope->mutable_yarn());
     case v1::RopeSpec::kLlama3:

@@ -21,6 +21,9 @@ namespace {
 // must leave a float32 something of the 1 that it is when nothing has grown.
 constexpr double kMaxDynamicFactor = 65536;
 
+// (d/2)^mixed_b, by which a logarithm is divided, stays far inside float32.
+constexpr double kMaxMixedB = 4;
+
 // base' of a changed base must stay a float32 too; it is never below rope_theta.
 absl::Status CheckBase(absl::string_view field, const v1::RopeSpec& rope) {
   const double base = RopeBase(rope);
@@ -80,6 +83,10 @@ absl::Status CanonicalizeNtk(v1::RopeSpec* rope) {
     return FieldError(
         field, absl::StrCat("must be at least 1 and within the range of float32, got ", value));
   }
+  if (ntk.has_mixed_b()) {
+    if (!ntk.has_factor()) return FieldError("rope.ntk.mixed_b", "needs factor");
+    RETURN_IF_ERROR(CheckPositive("rope.ntk.mixed_b", ntk.mixed_b(), kMaxMixedB));
+  }
   return CheckBase(field, *rope);
 }
 
@@ -112,15 +119,12 @@ absl::StatusOr<double> DefaultAttentionFactor(const v1::LongRopeScaling& longrop
   return std::sqrt(1 + Log(longrope.factor()) / Log(original));
 }
 
-}  // namespace
-
-absl::Status CanonicalizeLongRope(v1::RopeSpec* rope) {
-  v1::LongRopeScaling* longrope = rope->mutable_longrope();
-  RETURN_IF_ERROR(CheckFactors("rope.longrope.short_factor", *rope, longrope->short_factor()));
-  RETURN_IF_ERROR(CheckFactors("rope.longrope.long_factor", *rope, longrope->long_factor()));
-  RETURN_IF_ERROR(CheckContext("rope.longrope.original_max_position_embeddings",
-                               longrope->has_original_max_position_embeddings(),
-                               longrope->original_max_position_embeddings()));
+// The list in use, by the length.
+absl::Status CanonicalizeOneList(v1::LongRopeScaling* longrope) {
+  longrope->clear_short_then_long();
+  if (longrope->has_long_attention_factor()) {
+    return FieldError("rope.longrope.long_attention_factor", "needs short_then_long");
+  }
   const int64_t original = longrope->original_max_position_embeddings();
   if (!longrope->has_sequence_length()) longrope->set_sequence_length(original);
   RETURN_IF_ERROR(CheckContext("rope.longrope.sequence_length", true, longrope->sequence_length()));
@@ -130,10 +134,49 @@ absl::Status CanonicalizeLongRope(v1::RopeSpec* rope) {
     ASSIGN_OR_RETURN(const double attention_factor, DefaultAttentionFactor(*longrope, is_long));
     longrope->set_attention_factor(attention_factor);
   }
+  return absl::OkStatus();
+}
+
+// Both lists: what multiplies is that of the short one, unless the other differs.
+absl::Status CanonicalizeShortThenLong(v1::LongRopeScaling* longrope) {
+  if (longrope->has_sequence_length()) {
+    return FieldError("rope.longrope.sequence_length",
+                      absl::StrCat("must be unset with short_then_long, which has both lists, got ",
+                                   longrope->sequence_length()));
+  }
+  if (!longrope->has_attention_factor()) {
+    ASSIGN_OR_RETURN(const double of_short, DefaultAttentionFactor(*longrope, false));
+    if (!longrope->has_long_attention_factor()) {
+      ASSIGN_OR_RETURN(const double of_long, DefaultAttentionFactor(*longrope, true));
+      longrope->set_long_attention_factor(of_long);
+    }
+    longrope->set_attention_factor(of_short);
+  }
+  if (!longrope->has_long_attention_factor()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckAttentionFactor("rope.longrope.long_attention_factor",
+                                       longrope->long_attention_factor()));
+  if (longrope->long_attention_factor() == longrope->attention_factor()) {
+    longrope->clear_long_attention_factor();
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CanonicalizeLongRope(v1::RopeSpec* rope) {
+  v1::LongRopeScaling* longrope = rope->mutable_longrope();
+  RETURN_IF_ERROR(CheckFactors("rope.longrope.short_factor", *rope, longrope->short_factor()));
+  RETURN_IF_ERROR(CheckFactors("rope.longrope.long_factor", *rope, longrope->long_factor()));
+  RETURN_IF_ERROR(CheckContext("rope.longrope.original_max_position_embeddings",
+                               longrope->has_original_max_position_embeddings(),
+                               longrope->original_max_position_embeddings()));
+  RETURN_IF_ERROR(longrope->short_then_long() ? CanonicalizeShortThenLong(longrope)
+                                              : CanonicalizeOneList(longrope));
   longrope->clear_factor();
   longrope->clear_short_mscale();
   longrope->clear_long_mscale();
-  return CheckNumber("rope.longrope.attention_factor", true, longrope->attention_factor());
+  if (!DividesPositions(*rope, longrope->divide_positions())) longrope->clear_divide_positions();
+  return CheckAttentionFactor("rope.longrope.attention_factor", longrope->attention_factor());
 }
 
 }  // namespace posenc

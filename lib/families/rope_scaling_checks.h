@@ -4,6 +4,7 @@
 #define POSENC_LIB_FAMILIES_ROPE_SCALING_CHECKS_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -31,6 +32,20 @@ inline absl::Status CheckNumber(absl::string_view field, bool is_set, double val
   if (IsRopeNumber(value)) return absl::OkStatus();
   return FieldError(field,
                     absl::StrCat("must be positive and within the range of float32, got ", value));
+}
+
+// Transformers multiplies by whatever it is given.
+inline absl::Status CheckAttentionFactor(absl::string_view field, double value) {
+  if (value > 0 || std::isnan(value)) return CheckNumber(field, true, value);
+  return FieldError(field, absl::StrCat("must be positive: ",
+                                        value == 0 ? "0 makes all of the table 0"
+                                                   : "a negative one turns every rotation round",
+                                        ", got ", value));
+}
+
+// Whether a request to divide positions says anything: EXACT has the same real number.
+inline bool DividesPositions(const v1::RopeSpec& rope, bool asked) {
+  return asked && rope.arithmetic() != v1::ARITHMETIC_EXACT;
 }
 
 // Of a number of positions.

@@ -65,10 +65,13 @@ void WriteRotaryRow(v1::Layout layout, size_t tensor, const RotaryLayout& rotary
     case v1::LAYOUT_COS_AND_SIN_FULL:
       for (const uint32_t pair : rotary.channel_pairs) *out++ = tensor == 0 ? cos[pair] : sin[pair];
       return;
+    case v1::LAYOUT_PAIRS_FULL:
     case v1::LAYOUT_PAIRS:
-      for (size_t i = 0; i < cos.size(); ++i) {
-        *out++ = cos[i];
-        *out++ = sin[i];
+      for (int times = layout == v1::LAYOUT_PAIRS ? 1 : 2; times > 0; --times) {
+        for (size_t i = 0; i < cos.size(); ++i) {
+          *out++ = cos[i];
+          *out++ = sin[i];
+        }
       }
       return;
     case v1::LAYOUT_ROTATION_MATRIX:

@@ -16,6 +16,8 @@ const std::vector<std::string> kSchemes = {
     "scheme: MROPE_SCHEME_INTERLEAVED mrope_section: [11, 11, 10]",
     "scheme: MROPE_SCHEME_ERNIE mrope_section: [11, 11, 10]",
     "scheme: MROPE_SCHEME_XDROPE mrope_section: [8, 8, 8, 8]",
+    "scheme: MROPE_SCHEME_GLM mrope_section: [8, 12, 12]",
+    "scheme: MROPE_SCHEME_OPENPANGU mrope_section: [8, 12, 12]",
 };
 
 std::string Mrope(const std::string& options, const std::string& rope = "rotary_dim: 64") {
@@ -63,6 +65,24 @@ TEST(MropeTest, ErnieAlternatesHeightAndWidthThenTime) {
   EXPECT_EQ(axes.substr(42), "hwtttttttttttttttttttt");
 }
 
+// Eight rounds of t h w, then as serving-stacks 2.1 computed SGLang's map.
+TEST(MropeTest, GlmTakesAxesInTurnAndSkipsThoseThatAreUsedUp) {
+  EXPECT_EQ(AxesOf("scheme: MROPE_SCHEME_GLM mrope_section: [8, 12, 12]"),
+            "thwthwthwthwthwthwthwthwhhwhhwww");
+}
+
+// As serving-stacks 1.5 computed vLLM's list.
+TEST(MropeTest, OpenPanguSpreadsAxesEvenlyAndEndsWithTime) {
+  const std::string digits = "0121201212012012120120121201212012012120120121201212012012120120";
+  std::string expected;
+  for (const char digit : digits) expected.push_back("thw"[digit - '0']);
+  EXPECT_EQ(AxesOf("scheme: MROPE_SCHEME_OPENPANGU mrope_section: [16, 24, 24]", "rotary_dim: 128"),
+            expected);
+  // Where one axis has nearly all, nothing else is left to take turns with.
+  EXPECT_EQ(AxesOf("scheme: MROPE_SCHEME_OPENPANGU mrope_section: [1, 0, 3]", "rotary_dim: 8"),
+            "wwwt");
+}
+
 // xdrope cuts the doubled row, so channels c and c + 32 may have different axes.
 TEST(MropeTest, XdropeCutsTheDoubledRow) {
   EXPECT_EQ(
@@ -81,7 +101,7 @@ TEST(MropeTest, EqualPositionsAreTheRopeInEveryLayout) {
     const size_t axes = xdrope ? 4 : 3;
     for (const std::string& rope : ropes) {
       for (const char* layout : {"COS_SIN", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS",
-                                 "SIN_COS", "ROTATION_MATRIX"}) {
+                                 "PAIRS_FULL", "SIN_COS", "ROTATION_MATRIX"}) {
         if (xdrope && std::string(layout) != "COS_AND_SIN_FULL") continue;
         const auto format = Format(absl::StrCat("layout: LAYOUT_", layout, " dtype: DTYPE_BF16"));
         const std::vector<int64_t> ids = {0, 1, 77, 4099};
@@ -204,6 +224,11 @@ TEST(MropeTest, BadSpecsAreRefusedByField) {
       {Mrope("scheme: MROPE_SCHEME_XDROPE mrope_section: [16, 16]",
              "rotary_dim: 64 pairing: PAIRING_INTERLEAVED"),
        "mrope.rope.pairing: must be half for xdrope"},
+      {Mrope("scheme: MROPE_SCHEME_OPENPANGU mrope_section: [0, 16, 16]"),
+       "mrope.mrope_section[0]: must be at least 1 for openpangu, whose last frequency is t's, got "
+       "0"},
+      {Mrope(kSchemes[0], "rotary_dim: 64 linear { factor: 3 divide_positions: true }"),
+       "mrope.rope.linear.divide_positions: must be unset: M-RoPE has no such form"},
   };
   for (const auto& c : kCases) EXPECT_EQ(SpecRefusal(c.spec), c.refusal) << c.spec;
 }

@@ -87,6 +87,7 @@ class SpecSource {
         break;
       case 1:
         rope->mutable_linear()->set_factor(Number());
+        if (OneIn(2)) rope->mutable_linear()->set_divide_positions(true);
         break;
       case 2: {
         v1::YarnScaling* yarn = rope->mutable_yarn();
@@ -122,6 +123,7 @@ class SpecSource {
           rope->mutable_ntk()->set_alpha(Number());
         } else {
           rope->mutable_ntk()->set_factor(Number());
+          if (OneIn(2)) rope->mutable_ntk()->set_mixed_b(Number());
         }
         break;
       case 6: {
@@ -135,6 +137,9 @@ class SpecSource {
         if (!OneIn(3)) longrope->set_factor(Number());
         if (OneIn(4)) longrope->set_attention_factor(Number());
         if (OneIn(4)) longrope->set_long_mscale(Number());
+        if (OneIn(3)) longrope->set_short_then_long(true);
+        if (OneIn(4)) longrope->set_long_attention_factor(Number());
+        if (OneIn(4)) longrope->set_divide_positions(true);
         break;
       }
       case 7:

@@ -103,16 +103,16 @@ INSTANTIATE_TEST_SUITE_P(
                 "rope.yarn.factor: makes angles too large: frequencies up to 1000 exceed 256 "
                 "radians per position"},
         Refusal{absl::StrCat("head_dim: 64 rope_theta: 1 yarn {", kYarn, "}"),
-                "rope.rope_theta: must be at least 1.001 with yarn, got 1"},
+                "rope.rope_theta: must be above 1 (by 2^-20) with yarn, whose ramp divides by its "
+                "logarithm, got 1"},
         Refusal{absl::StrCat("head_dim: 64 yarn {", kYarn, "beta_fast: 0 }"),
-                "rope.yarn.beta_fast: must be positive and within the range of float32, got 0"},
+                "rope.yarn.beta_fast: must be positive; leave it unset for the default, got 0"},
         Refusal{absl::StrCat("head_dim: 64 yarn {", kYarn, "beta_slow: nan }"),
                 "rope.yarn.beta_slow: must be positive and within the range of float32, got nan"},
         Refusal{absl::StrCat("head_dim: 64 yarn {", kYarn, "beta_fast: 1 beta_slow: 32 }"),
                 "rope.yarn.beta_fast: must be at least beta_slow (32), got 1"},
-        Refusal{
-            absl::StrCat("head_dim: 64 yarn {", kYarn, "attention_factor: 0 }"),
-            "rope.yarn.attention_factor: must be positive and within the range of float32, got 0"},
+        Refusal{absl::StrCat("head_dim: 64 yarn {", kYarn, "attention_factor: 0 }"),
+                "rope.yarn.attention_factor: must be positive: 0 makes all of the table 0, got 0"},
         Refusal{absl::StrCat("head_dim: 64 yarn {", kYarn, "attention_factor: inf }"),
                 "rope.yarn.attention_factor: must be positive and within the range of float32, got "
                 "inf"},
@@ -176,8 +176,15 @@ INSTANTIATE_TEST_SUITE_P(
                 "rope.ntk.factor: must be at least 1 and within the range of float32, got nan"},
         Refusal{"head_dim: 64 ntk { factor: 1e37 }",
                 "rope.ntk.factor: raises rope_theta beyond the range of float32, to 1e+41"},
+        Refusal{"head_dim: 64 ntk { alpha: 2 mixed_b: 1 }", "rope.ntk.mixed_b: needs factor"},
+        Refusal{"head_dim: 64 ntk { factor: 2 mixed_b: 5 }",
+                "rope.ntk.mixed_b: must be above 0 and at most 4, got 5"},
         Refusal{"head_dim: 2 ntk { alpha: 2 }",
-                "rope.rotary_dim: must be at least 4 with ntk, got 2"}));
+                "rope.rotary_dim: must be at least 4 with ntk, got 2"},
+        Refusal{"head_dim: 64 arithmetic: ARITHMETIC_EXACT scale_after_rounding: true yarn { "
+                "factor: 2 original_max_position_embeddings: 64 }",
+                "rope.scale_after_rounding: must be unset with ARITHMETIC_EXACT, which rounds "
+                "once"}));
 
 INSTANTIATE_TEST_SUITE_P(
     LongRope, RopeRefusalTest,
@@ -206,8 +213,20 @@ INSTANTIATE_TEST_SUITE_P(
             "the attention_factor needs, got 1"},
         Refusal{"head_dim: 2 longrope { short_factor: 1 long_factor: 1 short_mscale: -1 "
                 "original_max_position_embeddings: 64 }",
-                "rope.longrope.attention_factor: must be positive and within the range of float32, "
-                "got -1"}));
+                "rope.longrope.attention_factor: must be positive: a negative one turns every "
+                "rotation round, got -1"},
+        Refusal{"head_dim: 2 longrope { short_factor: 1 long_factor: 1 factor: 2 "
+                "original_max_position_embeddings: 64 short_then_long: true sequence_length: 9 }",
+                "rope.longrope.sequence_length: must be unset with short_then_long, which has both "
+                "lists, got 9"},
+        Refusal{"head_dim: 2 longrope { short_factor: 1 long_factor: 1 factor: 2 "
+                "original_max_position_embeddings: 64 long_attention_factor: 1 }",
+                "rope.longrope.long_attention_factor: needs short_then_long"},
+        Refusal{"head_dim: 2 longrope { short_factor: 1 long_factor: 1 factor: 2 "
+                "original_max_position_embeddings: 64 short_then_long: true "
+                "long_attention_factor: 0 }",
+                "rope.longrope.long_attention_factor: must be positive: 0 makes all of the table "
+                "0, got 0"}));
 
 INSTANTIATE_TEST_SUITE_P(
     ProportionalAndExplicit, RopeRefusalTest,
@@ -237,8 +256,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"rope_theta: 10000 frequencies { inv_freq: 1 }",
                 "rope.rope_theta: must be unset with explicit frequencies"},
         Refusal{"frequencies { inv_freq: 1 attention_factor: 0 }",
-                "rope.frequencies.attention_factor: must be positive and within the range of "
-                "float32, got 0"},
+                "rope.frequencies.attention_factor: must be positive: 0 makes all of the table 0, "
+                "got 0"},
         Refusal{
             "head_dim: 8 yarn { factor: 2 original_max_position_embeddings: 64 attn_factor: 2 "
             "attention_factor: 1 }",

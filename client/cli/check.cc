@@ -25,6 +25,7 @@ namespace posenc::cli {
 namespace {
 
 constexpr char kBadRequest[] = "type.googleapis.com/google.rpc.BadRequest";
+constexpr char kFactPlace[] = "type.googleapis.com/posenc.v1.FactPlace";
 
 // The models that an argument names: itself, or every config.json below a folder.
 absl::StatusOr<std::vector<std::string>> ModelsOf(const std::string& argument) {
@@ -50,6 +51,14 @@ absl::StatusOr<v1::ResolveModelConfigResponse> ResolveFile(const Client& client,
   return client.ResolveModelConfig(request);
 }
 
+// Where in the file a refusal is: the library says, unless the file is no JSON.
+std::optional<v1::FactPlace> RefusedPlace(const absl::Status& status) {
+  const auto payload = status.GetPayload(kFactPlace);
+  v1::FactPlace place;
+  if (!payload || !place.ParseFromString(std::string(*payload))) return std::nullopt;
+  return place;
+}
+
 // The field that a refusal names, as the JSON pointer that it is.
 std::string RefusedPointer(const absl::Status& status) {
   const auto payload = status.GetPayload(kBadRequest);
@@ -68,6 +77,11 @@ v1::Finding RefusedFinding(const absl::Status& status) {
   finding.set_severity(v1::SEVERITY_ERROR);
   finding.set_rule("config-refused");
   finding.set_pointer(RefusedPointer(status));
+  if (const std::optional<v1::FactPlace> place = RefusedPlace(status)) {
+    finding.set_pointer(place->pointer());
+    finding.set_line(place->line());
+    finding.set_column(place->column());
+  }
   finding.set_message(std::string(status.message()));
   return finding;
 }

@@ -25,6 +25,17 @@ std::string Place(const v1::ResolvedEncoding& encoding) {
   return absl::StrCat(encoding.tower(), "/", encoding.layer_type());
 }
 
+// Where the file says `fact` of the encoding, or lacks it.
+void SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::Finding* finding) {
+  for (const v1::FactPlace& place : encoding.places()) {
+    if (place.fact() != fact) continue;
+    finding->set_pointer(place.pointer());
+    finding->set_line(place.line());
+    finding->set_column(place.column());
+    return;
+  }
+}
+
 v1::Finding MakeFinding(v1::Severity severity, absl::string_view rule, std::string message,
                         std::string found, std::string expected) {
   v1::Finding finding;
@@ -114,7 +125,7 @@ class Comparison {
       : base_(base), model_(model) {}
 
   absl::StatusOr<std::vector<v1::Finding>> Run(const Client& client) && {
-    if (Differ("base-kind-differs", "kind", model_.kind(), base_.kind())) {
+    if (Differ("base-kind-differs", "kind", "kind", model_.kind(), base_.kind())) {
       return std::move(findings_);
     }
     if (base_.spec().has_rope() && model_.spec().has_rope()) {
@@ -125,30 +136,33 @@ class Comparison {
     CompareLayers();
     if (base_.max_position_embeddings() != model_.max_position_embeddings()) {
       Add(v1::SEVERITY_WARNING, "base-length-differs", "max_position_embeddings",
-          absl::StrCat(model_.max_position_embeddings()),
+          "max_position_embeddings", absl::StrCat(model_.max_position_embeddings()),
           absl::StrCat(base_.max_position_embeddings()));
     }
     return std::move(findings_);
   }
 
  private:
-  void Add(v1::Severity severity, absl::string_view rule, absl::string_view what,
-           std::string found, std::string expected, absl::string_view effect = "") {
+  // `fact` is what decides it in the file (FactPlace).
+  void Add(v1::Severity severity, absl::string_view rule, absl::string_view fact,
+           absl::string_view what, std::string found, std::string expected,
+           absl::string_view effect = "") {
     std::string message =
         absl::StrCat(Place(model_), ": ", what, " is ", found, ", in the base ", expected);
     if (!effect.empty()) absl::StrAppend(&message, " (", effect, ")");
-    findings_.push_back(MakeFinding(severity, rule, std::move(message), std::move(found),
-                                    std::move(expected)));
+    findings_.push_back(
+        MakeFinding(severity, rule, std::move(message), std::move(found), std::move(expected)));
+    SetPlace(model_, fact, &findings_.back());
   }
 
   template <typename Value>
-  bool Differ(absl::string_view rule, absl::string_view what, const Value& model, const Value& base,
-              absl::string_view effect = "") {
+  bool Differ(absl::string_view rule, absl::string_view fact, absl::string_view what,
+              const Value& model, const Value& base, absl::string_view effect = "") {
     if (model == base) return false;
     if constexpr (std::is_same_v<Value, double>) {
-      Add(v1::SEVERITY_ERROR, rule, what, ExactDouble(model), ExactDouble(base), effect);
+      Add(v1::SEVERITY_ERROR, rule, fact, what, ExactDouble(model), ExactDouble(base), effect);
     } else {
-      Add(v1::SEVERITY_ERROR, rule, what, absl::StrCat(model), absl::StrCat(base), effect);
+      Add(v1::SEVERITY_ERROR, rule, fact, what, absl::StrCat(model), absl::StrCat(base), effect);
     }
     return true;
   }
@@ -162,20 +176,25 @@ class Comparison {
     if (!model_frequencies.ok()) return model_frequencies.status();
     const std::string effect = FrequencyEffect(*base_frequencies, *model_frequencies);
 
-    Differ("base-rotary-dim-differs", "head_dim", model.head_dim(), base.head_dim());
-    Differ("base-rotary-dim-differs", "rotary_dim", model.rotary_dim(), base.rotary_dim(), effect);
-    Differ("base-theta-differs", "rope_theta", model.rope_theta(), base.rope_theta(), effect);
-    if (!Differ("base-scheme-differs", "rope_type", model_.rope_type(), base_.rope_type(),
-                effect)) {
+    Differ("base-rotary-dim-differs", "head_dim", "head_dim", model.head_dim(), base.head_dim());
+    Differ("base-rotary-dim-differs", "rotary_dim", "rotary_dim", model.rotary_dim(),
+           base.rotary_dim(), effect);
+    Differ("base-theta-differs", "rope_theta", "rope_theta", model.rope_theta(), base.rope_theta(),
+           effect);
+    if (!Differ("base-scheme-differs", "rope_type", "rope_type", model_.rope_type(),
+                base_.rope_type(), effect)) {
       CompareScaling(effect);
     }
-    Differ("base-scheme-differs", "variant", model_.variant(), base_.variant());
-    Differ("base-pairing-differs", "rotation", model_.rotation(), base_.rotation());
-    Differ("base-mrope-differs", "mrope", CompactJson(model_.mrope()), CompactJson(base_.mrope()));
-    Differ("base-attention-differs", "attention_factor", model_.attention_factor(),
+    Differ("base-scheme-differs", "rope_type", "variant", model_.variant(), base_.variant());
+    Differ("base-pairing-differs", "kind", "rotation", model_.rotation(), base_.rotation());
+    Differ("base-mrope-differs", "mrope_section", "mrope", CompactJson(model_.mrope()),
+           CompactJson(base_.mrope()));
+    Differ("base-attention-differs", "scaling", "attention_factor", model_.attention_factor(),
            base_.attention_factor());
-    Differ("base-attention-differs", "softmax_scale_multiplier", model_.softmax_scale_multiplier(),
-           base_.softmax_scale_multiplier());
+    Differ("base-attention-differs", "scaling", "softmax_scale_multiplier",
+           model_.softmax_scale_multiplier(), base_.softmax_scale_multiplier());
+    Differ("base-attention-differs", "scaling", "query_scale", CompactJson(model_.query_scale()),
+           CompactJson(base_.query_scale()));
     return absl::OkStatus();
   }
 
@@ -191,24 +210,25 @@ class Comparison {
         v1::SEVERITY_ERROR, "base-scaling-differs",
         absl::StrCat(Place(model_), ": ", fields, effect.empty() ? "" : absl::StrCat("; ", effect)),
         CompactJson(*model), CompactJson(*base)));
+    SetPlace(model_, "scaling", &findings_.back());
   }
 
   // Neither has a table of RoPE: a difference is one of the messages.
   void CompareOther() {
     const auto& same = google::protobuf::util::MessageDifferencer::Equals;
     if (!same(base_.spec(), model_.spec())) {
-      Differ("base-spec-differs", "the encoding", CompactJson(model_.spec()),
+      Differ("base-spec-differs", "kind", "the encoding", CompactJson(model_.spec()),
              CompactJson(base_.spec()));
     } else if (!same(base_.axial(), model_.axial())) {  // which the spec is made from
-      Differ("base-spec-differs", "the grid", CompactJson(model_.axial()),
+      Differ("base-spec-differs", "kind", "the grid", CompactJson(model_.axial()),
              CompactJson(base_.axial()));
     }
     if (!same(base_.learned(), model_.learned())) {
-      Differ("base-spec-differs", "the learned table", CompactJson(model_.learned()),
-             CompactJson(base_.learned()));
+      Differ("base-spec-differs", "max_position_embeddings", "the learned table",
+             CompactJson(model_.learned()), CompactJson(base_.learned()));
     }
     if (!same(base_.relative(), model_.relative())) {
-      Differ("base-spec-differs", "the relative table", CompactJson(model_.relative()),
+      Differ("base-spec-differs", "kind", "the relative table", CompactJson(model_.relative()),
              CompactJson(base_.relative()));
     }
   }
@@ -217,8 +237,8 @@ class Comparison {
     const auto text = [](const auto& layers) {
       return layers.empty() ? std::string("all") : absl::StrJoin(layers, ",");
     };
-    Differ("base-layers-differ", "layers", text(model_.layers()), text(base_.layers()));
-    Differ("base-layers-differ", "layers without RoPE",
+    Differ("base-layers-differ", "layers", "layers", text(model_.layers()), text(base_.layers()));
+    Differ("base-layers-differ", "layers", "layers without RoPE",
            model_.nope_layers().empty() ? "none" : text(model_.nope_layers()),
            base_.nope_layers().empty() ? "none" : text(base_.nope_layers()));
   }
@@ -251,6 +271,7 @@ absl::StatusOr<std::vector<v1::Finding>> CompareWithBase(
           v1::SEVERITY_ERROR, "base-encoding-missing",
           absl::StrCat("the base has an encoding for ", Place(of_base), ", this model has none"),
           "", Place(of_base)));
+      if (!model.encodings().empty()) SetPlace(model.encodings(0), "kind", &findings.back());
       continue;
     }
     absl::StatusOr<std::vector<v1::Finding>> more = Comparison(of_base, *of_model).Run(client);
@@ -263,6 +284,7 @@ absl::StatusOr<std::vector<v1::Finding>> CompareWithBase(
         v1::SEVERITY_WARNING, "base-encoding-added",
         absl::StrCat("this model has an encoding for ", Place(of_model), ", the base has none"),
         Place(of_model), ""));
+    SetPlace(of_model, "kind", &findings.back());
   }
   return findings;
 }

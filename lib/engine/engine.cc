@@ -30,16 +30,6 @@ struct Source {
   google::protobuf::RepeatedPtrField<v1::Finding> findings;
 };
 
-// A model with several axes of position is resolved to the RoPE that its text
-// has, where they are equal. Who asks by axis gets all of it.
-void AskByAxis(const v1::ResolvedEncoding& encoding, const v1::Selection& selection,
-               v1::Layout layout, v1::EncodingSpec* spec) {
-  const bool by_axis = selection.has_axis_position_ids() || selection.has_token_runs() ||
-                       layout == v1::LAYOUT_POSITION_IDS;
-  if (!by_axis || !encoding.has_mrope() || !spec->has_rope()) return;
-  *spec = MropeSpecOf(encoding);
-}
-
 template <typename Request>
 absl::StatusOr<Source> ResolveSource(Request* request) {
   Source source;
@@ -51,8 +41,7 @@ absl::StatusOr<Source> ResolveSource(Request* request) {
   ASSIGN_OR_RETURN(const v1::ResolveModelConfigResponse resolved,
                    ResolveModelConfig(request->model()));
   ASSIGN_OR_RETURN(source.encoding, OneEncoding(resolved));
-  source.spec = source.encoding->spec();
-  AskByAxis(*source.encoding, request->selection(), request->format().layout(), &source.spec);
+  source.spec = SpecFor(*source.encoding, request->selection(), request->format().layout());
   source.model_type = resolved.model_type();
   source.findings = resolved.findings();
   return source;
@@ -74,29 +63,9 @@ void FillFromModel(const Family& family, const v1::ResolvedEncoding& encoding,
   }
 }
 
-// What a serving stack would take comes before what the model says. Null: no profile.
-absl::StatusOr<const Profile*> ApplyProfile(Source* source, v1::Selection* selection,
-                                            v1::TensorFormat* format) {
-  if (format->profile().empty()) {
-    if (!format->has_max_model_len()) return nullptr;
-    return FieldError("format.max_model_len", "needs a profile");
-  }
-  ASSIGN_OR_RETURN(const Profile* profile, FindProfile(format->profile()));
-  if (!source->spec.has_rope()) return FieldError("format.profile", "applies to rope only");
-  if (format->has_max_model_len() && format->max_model_len() < 1) {
-    return FieldError("format.max_model_len",
-                      absl::StrCat("must be at least 1, got ", format->max_model_len()));
-  }
-  const v1::ResolvedEncoding* encoding = source->encoding ? &*source->encoding : nullptr;
-  FillFromProfile(*profile, encoding, source->model_type, selection, format);
-  format->clear_max_model_len();
-  if (encoding != nullptr) AddProfileFindings(*profile, *encoding, &source->findings);
-  return profile;
-}
-
 // The tensors of `shape` by the stack's names.
-void RenameTensors(const Profile& profile, TableShape* shape) {
-  const auto names = TensorNames(profile, shape->format.layout());
+void RenameTensors(const Profile& profile, const v1::EncodingSpec& spec, TableShape* shape) {
+  const auto names = TensorNames(profile, spec, shape->format.layout());
   for (size_t i = 0; i < names.size(); ++i) shape->tensors[i].name = std::string(names[i]);
 }
 
@@ -153,7 +122,14 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(Request* request) {
   ASSIGN_OR_RETURN(Source source, ResolveSource(request));
   v1::Selection selection = request->selection();
   v1::TensorFormat format = request->format();
-  ASSIGN_OR_RETURN(const Profile* profile, ApplyProfile(&source, &selection, &format));
+  // What a serving stack would take comes before what the model says.
+  ASSIGN_OR_RETURN(const Profile* profile,
+                   ApplyProfile({.encoding = source.encoding ? &*source.encoding : nullptr,
+                                 .model_type = source.model_type,
+                                 .spec = &source.spec,
+                                 .selection = &selection,
+                                 .format = &format,
+                                 .findings = &source.findings}));
 
   ASSIGN_OR_RETURN(CanonicalSpec spec, Canonicalize(std::move(source.spec)));
   const Family& family = FamilyOf(spec.proto());
@@ -175,7 +151,7 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(Request* request) {
       request->format().layout() == v1::LAYOUT_UNSPECIFIED;
   if (!describes_spec_alone) {
     ASSIGN_OR_RETURN(shape, family.Resolve(spec, selection, format));
-    if (profile != nullptr) RenameTensors(*profile, &*shape);
+    if (profile != nullptr) RenameTensors(*profile, spec.proto(), &*shape);
     const bool countable = SetTensors(*shape, &header);
     if (!countable || header.total_bytes() > options_.max_table_bytes) {
       return QuotaError(

@@ -11,6 +11,11 @@
 namespace posenc {
 namespace {
 
+constexpr size_t kMarkBytes = 4096;
+
+// Smaller objects are searched member by member.
+constexpr int32_t kIndexedMembers = 64;
+
 // What of a value an error shows.
 constexpr size_t kShownBytes = 60;
 
@@ -43,7 +48,47 @@ absl::Status JsonDocument::Overlay(absl::string_view text, absl::string_view fie
   return absl::OkStatus();
 }
 
+std::vector<JsonDocument::LineMark> JsonDocument::MarkLines(absl::string_view text) {
+  std::vector<LineMark> marks;
+  marks.reserve(text.size() / kMarkBytes + 1);
+  LineMark mark = {0, 0};
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i % kMarkBytes == 0) marks.push_back(mark);
+    if (text[i] == '\n') mark = {mark.newlines + 1, static_cast<uint32_t>(i + 1)};
+  }
+  return marks;
+}
+
+std::pair<int, int> JsonDocument::LineAndColumn(const JsonNode& node) const {
+  const Source& source = sources_[node.source];
+  if (source.marks.empty()) return {0, 0};
+  const size_t mark = std::min(node.begin / kMarkBytes, source.marks.size() - 1);
+  uint32_t newlines = source.marks[mark].newlines;
+  size_t line_begin = source.marks[mark].line_begin;
+  for (size_t i = mark * kMarkBytes; i < node.begin; ++i) {
+    if (source.text[i] != '\n') continue;
+    ++newlines;
+    line_begin = i + 1;
+  }
+  return {static_cast<int>(newlines) + 1, static_cast<int>(node.begin - line_begin) + 1};
+}
+
+void JsonDocument::IndexMembers(int32_t object) {
+  if (at(object).count < kIndexedMembers) return;
+  std::vector<int32_t>& members = members_[object];
+  members.clear();
+  for (int32_t i = at(object).first_child; i >= 0; i = at(i).next) members.push_back(i);
+  std::sort(members.begin(), members.end(),
+            [&](int32_t a, int32_t b) { return at(a).key < at(b).key; });
+}
+
 int32_t JsonDocument::FindMember(int32_t object, absl::string_view key) const {
+  if (const auto indexed = members_.find(object); indexed != members_.end()) {
+    const auto found =
+        std::lower_bound(indexed->second.begin(), indexed->second.end(), key,
+                         [&](int32_t member, absl::string_view k) { return at(member).key < k; });
+    return found != indexed->second.end() && at(*found).key == key ? *found : -1;
+  }
   for (int32_t i = at(object).first_child; i >= 0; i = at(i).next) {
     if (at(i).key == key) return i;
   }
@@ -82,6 +127,7 @@ void JsonDocument::MergeObject(int32_t into, int32_t from,
     }
     i = next;
   }
+  IndexMembers(into);
 }
 
 std::string JsonDocument::Pointer(int32_t index) const {
@@ -180,13 +226,13 @@ std::string JsonValue::FieldOf(absl::string_view key) const {
 int JsonValue::line() const {
   if (!present()) return 0;
   const JsonDocument::Source& source = document_->sources_[node().source];
-  return source.has_lines ? JsonLineAndColumn(source.text, node().begin).first : 0;
+  return source.has_lines ? document_->LineAndColumn(node()).first : 0;
 }
 
 int JsonValue::column() const {
   if (!present()) return 0;
   const JsonDocument::Source& source = document_->sources_[node().source];
-  return source.has_lines ? JsonLineAndColumn(source.text, node().begin).second : 0;
+  return source.has_lines ? document_->LineAndColumn(node()).second : 0;
 }
 
 std::string JsonValue::Text() const {

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -137,6 +138,12 @@ class JsonDocument {
   friend class JsonValue;
   friend class JsonEvents;
 
+  // Of an offset: how many newlines stand before it, and where its line begins.
+  struct LineMark {
+    uint32_t newlines;
+    uint32_t line_begin;
+  };
+
   // `decoded` is reserved once, so views of it stay: decoding never lengthens.
   struct Source {
     std::string field;
@@ -144,12 +151,18 @@ class JsonDocument {
     std::string decoded = "";
     std::string pointer = "";  // of the root
     bool has_lines = true;     // the config itself, not an overlay
+    // Every kMarkBytes of the text, so that a place is found without reading all of it.
+    std::vector<LineMark> marks = {};
   };
 
   JsonDocument() = default;
   // Appends the nodes of a text; returns its root.
   absl::StatusOr<int32_t> ParseInto(absl::string_view text, absl::string_view field);
   int32_t FindMember(int32_t object, absl::string_view key) const;
+  // Makes FindMember fast in an object of many members. To be called when they have changed.
+  void IndexMembers(int32_t object);
+  static std::vector<LineMark> MarkLines(absl::string_view text);
+  std::pair<int, int> LineAndColumn(const JsonNode& node) const;
   void MergeObject(int32_t into, int32_t from, const std::vector<absl::string_view>& whole);
   std::string Pointer(int32_t index) const;
   const JsonNode& at(int32_t index) const { return nodes_[static_cast<size_t>(index)]; }
@@ -157,6 +170,8 @@ class JsonDocument {
 
   std::deque<Source> sources_;
   std::vector<JsonNode> nodes_;
+  // The members of large objects, by key.
+  absl::flat_hash_map<int32_t, std::vector<int32_t>> members_;
 };
 
 // Of an offset in a text, both 1-based, the column in bytes.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "lib/base/status.h"
+#include "lib/model_config/fact_place.h"
 #include "lib/model_config/json_document.h"
 #include "rapidjson/error/en.h"
 #include "rapidjson/memorystream.h"
@@ -19,9 +20,15 @@ constexpr unsigned kParseFlags =
     rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag |
     rapidjson::kParseNanAndInfFlag | rapidjson::kParseValidateEncodingFlag;
 
-std::string Place(absl::string_view text, size_t offset) {
+absl::Status ErrorAt(absl::string_view text, size_t offset, absl::string_view field,
+                     absl::string_view rule) {
   const auto [line, column] = JsonLineAndColumn(text, offset);
-  return absl::StrCat("line ", line, ", column ", column);
+  v1::FactPlace place;
+  place.set_fact("refused");
+  place.set_line(line);
+  place.set_column(column);
+  return WithFactPlace(
+      FieldError(field, absl::StrCat(rule, " (line ", line, ", column ", column, ")")), place);
 }
 
 // What is refused by its first bytes, where a parser's message would not help.
@@ -92,7 +99,11 @@ class JsonEvents {
   bool StartObject() { return Open(JsonValue::Type::kObject); }
   bool StartArray() { return Open(JsonValue::Type::kArray); }
   bool EndArray(rapidjson::SizeType) { return Close(); }
-  bool EndObject(rapidjson::SizeType) { return CheckKeys() && Close(); }
+  bool EndObject(rapidjson::SizeType) {
+    if (!CheckKeys()) return false;
+    document_->IndexMembers(open_);
+    return Close();
+  }
 
  private:
   absl::string_view text() const { return document_->sources_[source_].text; }
@@ -150,9 +161,9 @@ class JsonEvents {
 
   bool Open(JsonValue::Type type) {
     if (++depth_ > kMaxConfigDepth) {
-      status_ = FieldError(document_->sources_[source_].field,
-                           absl::StrCat("must not be nested deeper than ", kMaxConfigDepth,
-                                        " levels, is at ", Place(text(), stream_->Tell())));
+      status_ =
+          ErrorAt(text(), stream_->Tell(), document_->sources_[source_].field,
+                  absl::StrCat("must not be nested deeper than ", kMaxConfigDepth, " levels"));
       return false;
     }
     if (Append(type) == nullptr) return false;
@@ -221,6 +232,7 @@ absl::StatusOr<int32_t> JsonDocument::ParseInto(absl::string_view text, absl::st
   const uint8_t source = static_cast<uint8_t>(sources_.size());
   sources_.push_back({std::string(field), std::string(text)});
   sources_.back().has_lines = source == 0;
+  sources_.back().marks = MarkLines(text);
   sources_.back().decoded.reserve(text.size());
   const int32_t first = static_cast<int32_t>(nodes_.size());
   // A value takes two bytes of text at least, but for the first.
@@ -235,8 +247,7 @@ absl::StatusOr<int32_t> JsonDocument::ParseInto(absl::string_view text, absl::st
   if (result.IsError()) {
     absl::string_view reason = rapidjson::GetParseError_En(result.Code());
     absl::ConsumeSuffix(&reason, ".");
-    return FieldError(
-        field, absl::StrCat("must be JSON: ", reason, " (", Place(owned, result.Offset()), ")"));
+    return ErrorAt(owned, result.Offset(), field, absl::StrCat("must be JSON: ", reason));
   }
   const JsonValue top(this, first);
   if (!top.is_object()) {

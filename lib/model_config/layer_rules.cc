@@ -15,6 +15,9 @@ namespace {
 using Groups = std::vector<LayerGroup>;
 using Names = std::vector<std::string>;
 
+// No model comes near; each is an encoding of its own.
+constexpr size_t kMaxGroups = 64;
+
 constexpr char kFull[] = "full_attention";
 constexpr char kSliding[] = "sliding_attention";
 
@@ -94,17 +97,23 @@ absl::StatusOr<Groups> MimoV2(const Tower& tower, const RopeKeys& keys) {
   return groups;
 }
 
+absl::Status TooManyGroups(const JsonValue& list) {
+  return FieldError(list.field(),
+                    absl::StrCat("must not tell more than ", kMaxGroups, " kinds of layers apart"));
+}
+
 // A group for each type there is; a rope_theta that is a list has a base a layer.
 absl::StatusOr<Groups> ByLayerType(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
+  const std::vector<JsonValue> thetas = tower.keys["rope_theta"].children();
   Groups groups;
   for (const std::string& name : types) {
     if (std::any_of(groups.begin(), groups.end(),
                     [&](const LayerGroup& g) { return g.layer_type == name; })) {
       continue;
     }
+    if (groups.size() == kMaxGroups) return TooManyGroups(tower.keys["layer_types"]);
     groups.push_back(Group(types, name, keys));
-    const std::vector<JsonValue> thetas = tower.keys["rope_theta"].children();
     const size_t first = static_cast<size_t>(groups.back().layers.front());
     if (first < thetas.size()) groups.back().theta_value = thetas[first];
   }
@@ -208,6 +217,7 @@ absl::StatusOr<Groups> LayerThetas(const Tower& tower, const RopeKeys& keys) {
       return g.theta_value.number() == thetas[i];
     });
     if (group == groups.end()) {
+      if (groups.size() == kMaxGroups) return TooManyGroups(list);
       group = groups.insert(
           groups.end(),
           LayerGroup{.layer_type = absl::StrCat("theta_", NumberText(thetas[i])), .keys = keys});

@@ -8,93 +8,99 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/message.h"
 #include "lib/base/status.h"
+#include "lib/model_config/profile_findings.h"
 
 namespace posenc {
 
 using Names = std::array<absl::string_view, 4>;  // unused ones are empty
+
+// Which list a LongRoPE table is made of, where the request names no length.
+enum class LongRope : uint8_t {
+  kByLength,       // as without a profile
+  kShortThenLong,  // the trained length's rows of the short list, then all rows of the long one
+  kLong,           // the long one, unless max_model_len fits the trained length
+};
 
 // Rows are max_position_embeddings but for what these say.
 struct RowRule {
   bool linear_times_factor = false;         // ceil(max_position_embeddings * factor)
   bool dynamic_times_factor = false;        // the same
   bool yarn_original_times_factor = false;  // ceil(original_max_position_embeddings * factor)
-  int64_t mrope_multiple = 1;               // several axes: so many times as many
+  int64_t mrope_multiple = 1;               // several axes: of so many times the length
+  LongRope longrope = LongRope::kByLength;
 };
 
 struct Profile {
   absl::string_view name;
   absl::string_view versioned;
   v1::Layout layout;
-  bool checkpoint_dtype;      // else float32
-  Names float32_model_types;  // exceptions of checkpoint_dtype
-  Names tensor_names;
-  RowRule rows;
+  bool checkpoint_dtype;           // else float32
+  Names float32_model_types = {};  // exceptions of checkpoint_dtype
+  Names tensor_names = {};
+  RowRule rows = {};
+  // Of multi-head latent attention, where it is another.
+  v1::Layout latent_layout = v1::LAYOUT_UNSPECIFIED;
+  Names latent_names = {};
+  Names short_then_long_names = {};
+  bool longrope_checkpoint_dtype = false;
 };
 
 namespace {
 
-// vLLM 2026-08-17, SGLang 2026-08/09, FlashInfer 2026-08-22, TensorRT-LLM
-// (functional.py, older), ONNX Runtime GenAI's exporter 2026-08, transformers
-// 2026-08-19. FlashInfer takes a table and makes none: its rows are the model's.
-constexpr std::array<Profile, 6> kProfiles = {{
-    {"flashinfer", "flashinfer-1", v1::LAYOUT_COS_SIN, false, {}, {}, {}},
-    {"hf",
-     "hf-1",
-     v1::LAYOUT_COS_AND_SIN_FULL,
-     true,
-     {"olmo", "olmo2", "olmo3", "flex_olmo"},
-     {},
-     {}},
-    {"onnx", "onnx-1", v1::LAYOUT_COS_AND_SIN_HALF, true, {}, {}, {}},
-    {"sglang",
-     "sglang-1",
-     v1::LAYOUT_COS_SIN,
-     false,
-     {},
-     {},
-     {.linear_times_factor = true,
-      .dynamic_times_factor = true,
-      .yarn_original_times_factor = true}},
-    {"trtllm", "trtllm-1", v1::LAYOUT_PAIRS, false, {}, {"embed_positions_for_gpt_attention"}, {}},
-    {"vllm",
-     "vllm-1",
-     v1::LAYOUT_COS_SIN,
-     true,
-     {"deepseek_v4", "gpt_oss", "kimi_k3"},
-     {},
-     {.linear_times_factor = true, .yarn_original_times_factor = true, .mrope_multiple = 4}},
-}};
-
-// A key of the scaling that a stack does not heed.
-struct IgnoredKey {
-  absl::string_view profile;
-  absl::string_view scaling;  // the field of RopeSpec
-  absl::string_view key;      // the field of the scaling
-  bool but_not_mla;           // DeepSeek and kin have a code path that heeds it
-  absl::string_view effect;
-};
-
-constexpr IgnoredKey kIgnoredKeys[] = {
-    {"vllm", "yarn", "attention_factor", false, "multiplies by 0.1 ln(factor) + 1 instead"},
-    {"vllm", "yarn", "mscale", true, "multiplies by 0.1 ln(factor) + 1"},
-    {"vllm", "yarn", "mscale_all_dim", true, "multiplies by 0.1 ln(factor) + 1"},
-    {"vllm", "dynamic", "factor", false, "builds the unscaled table at every length"},
-    {"vllm", "longrope", "factor", false, "takes max_position_embeddings / original instead"},
-    {"vllm", "longrope", "attention_factor", false, "computes it from the lengths instead"},
-    {"vllm", "proportional", "factor", false, "does not divide the frequencies"},
-    {"sglang", "yarn", "attention_factor", false, "multiplies by 0.1 ln(factor) + 1 instead"},
-    {"sglang", "yarn", "mscale", true, "multiplies by 0.1 ln(factor) + 1"},
-    {"sglang", "yarn", "mscale_all_dim", true, "multiplies by 0.1 ln(factor) + 1"},
-    {"sglang", "dynamic", "sequence_length", false, "scales for factor times the trained length"},
-    {"sglang", "longrope", "attention_factor", false, "computes it from the lengths instead"},
-    {"sglang", "proportional", "factor", false, "does not divide the frequencies"},
-    {"trtllm", "yarn", "attention_factor", false, "uses the mscale formula instead"},
-    {"trtllm", "yarn", "truncate", false, "always rounds the correction range"},
-    {"trtllm", "dynamic", "factor", false, "builds the unscaled table at every length"},
-    {"onnx", "yarn", "attention_factor", false, "uses the mscale formula instead"},
-    {"onnx", "yarn", "truncate", false, "never rounds the correction range"},
+// vLLM 2026-08-17, SGLang 2026-08/09, FlashInfer 2026-08-22, TensorRT-LLM (functional.py and
+// the PyTorch backend's RopeParams), ONNX Runtime GenAI's exporter 2026-08, transformers
+// 2026-08-19. FlashInfer takes a table and makes none: its rows are the model's. TensorRT-LLM
+// has three tables: what its attention plugin reads (latent attention: each row's pairs twice),
+// the same with interleave off, and that of models without the plugin, sines first.
+constexpr std::array kProfiles = {
+    Profile{"flashinfer", "flashinfer-1", v1::LAYOUT_COS_SIN, false},
+    Profile{.name = "hf",
+            .versioned = "hf-1",
+            .layout = v1::LAYOUT_COS_AND_SIN_FULL,
+            .checkpoint_dtype = true,
+            .float32_model_types = {"olmo", "olmo2", "olmo3", "flex_olmo"}},
+    Profile{"onnx", "onnx-1", v1::LAYOUT_COS_AND_SIN_HALF, true},
+    Profile{.name = "sglang",
+            .versioned = "sglang-1",
+            .layout = v1::LAYOUT_COS_SIN,
+            .checkpoint_dtype = false,
+            .rows = {.linear_times_factor = true,
+                     .dynamic_times_factor = true,
+                     .yarn_original_times_factor = true,
+                     .longrope = LongRope::kShortThenLong},
+            .short_then_long_names = {"long_short_cos_sin_cache"},
+            .longrope_checkpoint_dtype = true},
+    Profile{.name = "trtllm",
+            .versioned = "trtllm-1",
+            .layout = v1::LAYOUT_PAIRS,
+            .checkpoint_dtype = false,
+            .tensor_names = {"embed_positions_for_gpt_attention"},
+            .rows = {.longrope = LongRope::kLong},
+            .latent_layout = v1::LAYOUT_PAIRS_FULL,
+            .latent_names = {"rotary_cos_sin"}},
+    Profile{.name = "trtllm_cos_sin",
+            .versioned = "trtllm_cos_sin-1",
+            .layout = v1::LAYOUT_COS_SIN,
+            .checkpoint_dtype = false,
+            .tensor_names = {"rotary_cos_sin"},
+            .rows = {.longrope = LongRope::kLong}},
+    Profile{.name = "trtllm_sin_cos",
+            .versioned = "trtllm_sin_cos-1",
+            .layout = v1::LAYOUT_SIN_COS,
+            .checkpoint_dtype = false,
+            .tensor_names = {"embed_positions"},
+            .rows = {.longrope = LongRope::kLong}},
+    Profile{.name = "vllm",
+            .versioned = "vllm-1",
+            .layout = v1::LAYOUT_COS_SIN,
+            .checkpoint_dtype = true,
+            .float32_model_types = {"deepseek_v4", "gpt_oss", "kimi_k3"},
+            .rows = {.linear_times_factor = true,
+                     .yarn_original_times_factor = true,
+                     .mrope_multiple = 4,
+                     .longrope = LongRope::kShortThenLong},
+            .short_then_long_names = {"long_short_cos_sin_cache"}},
 };
 
 constexpr auto kVersionedNames = [] {
@@ -115,15 +121,19 @@ int64_t CeilOfProduct(int64_t rows, double factor) {
 
 int64_t Rows(const RowRule& rule, const v1::ResolvedEncoding& encoding) {
   const v1::RopeSpec& rope = encoding.spec().rope();
-  int64_t rows = encoding.max_position_embeddings();
+  const int64_t multiple = encoding.has_mrope() ? rule.mrope_multiple : 1;
+  const int64_t length = multiple * encoding.max_position_embeddings();
   if (rope.has_yarn() && rule.yarn_original_times_factor) {
-    rows = CeilOfProduct(rope.yarn().original_max_position_embeddings(), rope.yarn().factor());
-  } else if (rope.has_linear() && rule.linear_times_factor) {
-    rows = CeilOfProduct(rows, rope.linear().factor());
-  } else if (rope.has_dynamic() && rule.dynamic_times_factor) {
-    rows = CeilOfProduct(rows, rope.dynamic().factor());
+    return CeilOfProduct(multiple * rope.yarn().original_max_position_embeddings(),
+                         rope.yarn().factor());
   }
-  return encoding.has_mrope() ? rows * rule.mrope_multiple : rows;
+  if (rope.has_linear() && rule.linear_times_factor) {
+    return CeilOfProduct(length, rope.linear().factor());
+  }
+  if (rope.has_dynamic() && rule.dynamic_times_factor) {
+    return CeilOfProduct(length, rope.dynamic().factor());
+  }
+  return length;
 }
 
 v1::DType CheckpointDType(const v1::ResolvedEncoding* encoding) {
@@ -132,17 +142,51 @@ v1::DType CheckpointDType(const v1::ResolvedEncoding* encoding) {
   return encoding->dtype() == "f16" ? v1::DTYPE_F16 : v1::DTYPE_F32;
 }
 
-// The scaling of `rope` when it is the field `name`, else null.
-const google::protobuf::Message* ScalingOf(const v1::RopeSpec& rope, absl::string_view name) {
-  const auto* field = v1::RopeSpec::descriptor()->FindFieldByName(std::string(name));
-  const auto* reflection = v1::RopeSpec::GetReflection();
-  if (field == nullptr || !reflection->HasField(rope, field)) return nullptr;
-  return &reflection->GetMessage(rope, field);
+// A model that keeps its rotation complex is never cast below complex64.
+bool IsComplex(const Profile& profile, const ProfiledRequest& request) {
+  return profile.name == "hf" && request.encoding != nullptr &&
+         request.encoding->rotation() == "complex";
 }
 
-bool IsSet(const google::protobuf::Message& message, absl::string_view key) {
-  const auto* field = message.GetDescriptor()->FindFieldByName(std::string(key));
-  return field != nullptr && message.GetReflection()->HasField(message, field);
+v1::Layout LayoutOf(const Profile& profile, const ProfiledRequest& request) {
+  if (IsComplex(profile, request)) return v1::LAYOUT_PAIRS;
+  const bool latent = request.encoding != nullptr && request.encoding->rotary_channels_last();
+  return latent && profile.latent_layout != v1::LAYOUT_UNSPECIFIED ? profile.latent_layout
+                                                                   : profile.layout;
+}
+
+v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
+  const bool of_checkpoint = profile.checkpoint_dtype || (profile.longrope_checkpoint_dtype &&
+                                                          request.spec->rope().has_longrope());
+  const bool float32 = IsComplex(profile, request) || !of_checkpoint ||
+                       Contains(profile.float32_model_types, request.model_type);
+  return float32 ? v1::DTYPE_F32 : CheckpointDType(request.encoding);
+}
+
+// The rows of a model's table, all positions from 0 on. A LongRoPE's list is the stack's choice
+// too, unless the request has made it.
+void SetRows(const Profile& profile, const ProfiledRequest& request, int64_t max_model_len) {
+  int64_t rows = max_model_len;
+  if (rows == 0 && request.encoding != nullptr) rows = Rows(profile.rows, *request.encoding);
+  if (rows == 0) return;
+  v1::RopeSpec& rope = *request.spec->mutable_rope();
+  if (request.encoding != nullptr && rope.has_longrope() &&
+      !rope.longrope().has_sequence_length()) {
+    v1::LongRopeScaling& longrope = *rope.mutable_longrope();
+    const int64_t original = longrope.original_max_position_embeddings();
+    if (profile.rows.longrope == LongRope::kShortThenLong) {
+      longrope.set_short_then_long(true);
+      rows += original;
+    } else if (profile.rows.longrope == LongRope::kLong) {
+      longrope.set_sequence_length(max_model_len > 0 ? max_model_len : original + 1);
+    }
+  }
+  request.selection->mutable_position_range()->set_begin(0);
+  request.selection->mutable_position_range()->set_end(rows);
+}
+
+std::span<const absl::string_view> Used(const Names& names) {
+  return {names.begin(), std::find(names.begin(), names.end(), "")};
 }
 
 }  // namespace
@@ -158,49 +202,39 @@ absl::StatusOr<const Profile*> FindProfile(absl::string_view name) {
 
 std::span<const absl::string_view> ProfileNames() { return kVersionedNames; }
 
-void FillFromProfile(const Profile& profile, const v1::ResolvedEncoding* encoding,
-                     absl::string_view model_type, v1::Selection* selection,
-                     v1::TensorFormat* format) {
-  format->set_profile(std::string(profile.versioned));
-  // A model that keeps its rotation complex is never cast below complex64.
-  const bool complex =
-      profile.name == "hf" && encoding != nullptr && encoding->rotation() == "complex";
-  if (format->layout() == v1::LAYOUT_UNSPECIFIED) {
-    format->set_layout(complex ? v1::LAYOUT_PAIRS : profile.layout);
+absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
+  v1::TensorFormat& format = *request.format;
+  if (format.profile().empty()) {
+    if (!format.has_max_model_len()) return nullptr;
+    return FieldError("format.max_model_len", "needs a profile");
   }
-  if (format->dtype() == v1::DTYPE_UNSPECIFIED) {
-    const bool float32 =
-        complex || !profile.checkpoint_dtype || Contains(profile.float32_model_types, model_type);
-    format->set_dtype(float32 ? v1::DTYPE_F32 : CheckpointDType(encoding));
+  ASSIGN_OR_RETURN(const Profile* profile, FindProfile(format.profile()));
+  if (!request.spec->has_rope()) return FieldError("format.profile", "applies to rope only");
+  if (format.has_max_model_len() && format.max_model_len() < 1) {
+    return FieldError("format.max_model_len",
+                      absl::StrCat("must be at least 1, got ", format.max_model_len()));
   }
-  if (selection->coordinates_case() != v1::Selection::COORDINATES_NOT_SET) return;
-  const int64_t rows = format->has_max_model_len() ? format->max_model_len()
-                       : encoding != nullptr       ? Rows(profile.rows, *encoding)
-                                                   : 0;
-  if (rows == 0) return;
-  selection->mutable_position_range()->set_begin(0);
-  selection->mutable_position_range()->set_end(rows);
+  format.set_profile(std::string(profile->versioned));
+  if (format.layout() == v1::LAYOUT_UNSPECIFIED) format.set_layout(LayoutOf(*profile, request));
+  if (format.dtype() == v1::DTYPE_UNSPECIFIED) format.set_dtype(DTypeOf(*profile, request));
+  if (request.selection->coordinates_case() == v1::Selection::COORDINATES_NOT_SET) {
+    SetRows(*profile, request, format.max_model_len());
+  }
+  format.clear_max_model_len();
+  if (request.encoding != nullptr) {
+    AddProfileFindings(profile->name, *request.encoding, request.findings);
+  }
+  return profile;
 }
 
-std::span<const absl::string_view> TensorNames(const Profile& profile, v1::Layout layout) {
-  if (layout != profile.layout) return {};
-  const auto end = std::find(profile.tensor_names.begin(), profile.tensor_names.end(), "");
-  return {profile.tensor_names.begin(), end};
-}
-
-void AddProfileFindings(const Profile& profile, const v1::ResolvedEncoding& encoding,
-                        google::protobuf::RepeatedPtrField<v1::Finding>* findings) {
-  for (const IgnoredKey& row : kIgnoredKeys) {
-    if (row.profile != profile.name) continue;
-    if (row.but_not_mla && encoding.rotary_channels_last()) continue;
-    const google::protobuf::Message* scaling = ScalingOf(encoding.spec().rope(), row.scaling);
-    if (scaling == nullptr || !IsSet(*scaling, row.key)) continue;
-    v1::Finding* finding = findings->Add();
-    finding->set_severity(v1::SEVERITY_NOTE);
-    finding->set_rule("profile-ignores-key");
-    finding->set_message(absl::StrCat(profile.name, " does not heed ", row.key, " of rope_type ",
-                                      row.scaling, ": it ", row.effect, ". This table heeds it."));
+std::span<const absl::string_view> TensorNames(const Profile& profile, const v1::EncodingSpec& spec,
+                                               v1::Layout layout) {
+  if (layout == profile.layout) {
+    return Used(spec.rope().longrope().short_then_long() ? profile.short_then_long_names
+                                                         : profile.tensor_names);
   }
+  if (layout == profile.latent_layout) return Used(profile.latent_names);
+  return {};
 }
 
 }  // namespace posenc

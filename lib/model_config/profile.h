@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_ptr_field.h"
+#include "posenc/v1/encoding.pb.h"
 #include "posenc/v1/model_config.pb.h"
 #include "posenc/v1/table.pb.h"
 
@@ -28,20 +29,26 @@ absl::StatusOr<const Profile*> FindProfile(absl::string_view name);
 // All versioned names, in order.
 std::span<const absl::string_view> ProfileNames();
 
-// Fills in what is unset of the selection and the format, and the versioned name.
-// `encoding` is null for a bare spec: then there are no rows to fill in.
-// `model_type` picks the stack's exceptions.
-void FillFromProfile(const Profile& profile, const v1::ResolvedEncoding* encoding,
-                     absl::string_view model_type, v1::Selection* selection,
-                     v1::TensorFormat* format);
+// A request for a table, as far as a profile decides it.
+struct ProfiledRequest {
+  // Null for a bare spec: then there are no rows to fill in.
+  const v1::ResolvedEncoding* encoding;
+  absl::string_view model_type;  // picks the stack's exceptions
+  v1::EncodingSpec* spec;
+  v1::Selection* selection;
+  v1::TensorFormat* format;
+  google::protobuf::RepeatedPtrField<v1::Finding>* findings;
+};
 
-// The stack's names for the tensors of `layout`, in their order; empty where
-// they are the layout's own.
-std::span<const absl::string_view> TensorNames(const Profile& profile, v1::Layout layout);
+// Fills in what is unset, and the versioned name, and adds a finding for each key of the
+// config that the stack would ignore or read otherwise. Null where the format names no
+// profile. Refuses a profile of what is no RoPE, and max_model_len without one.
+absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request);
 
-// One finding a key of the config that this stack would ignore or read otherwise.
-void AddProfileFindings(const Profile& profile, const v1::ResolvedEncoding& encoding,
-                        google::protobuf::RepeatedPtrField<v1::Finding>* findings);
+// The stack's names for the tensors of a table, in their order; empty where they are the
+// layout's own.
+std::span<const absl::string_view> TensorNames(const Profile& profile, const v1::EncodingSpec& spec,
+                                               v1::Layout layout);
 
 }  // namespace posenc
 

@@ -17,6 +17,7 @@
 #include "lib/model_config/fields.h"
 #include "lib/model_config/findings.h"
 #include "lib/model_config/json_document.h"
+#include "lib/model_config/places.h"
 #include "lib/model_config/relative_rules.h"
 #include "lib/model_config/rope_rules.h"
 #include "lib/model_config/table_rules.h"
@@ -150,14 +151,7 @@ const v1::ResolvedEncoding* OnlyTable(const Response& resolved) {
   return only;
 }
 
-}  // namespace
-
-absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
-  if (!v1::Compat_IsValid(model.compat())) {
-    return FieldError("compat", absl::StrCat("is no value of the enum: ", model.compat()));
-  }
-  ASSIGN_OR_RETURN(const std::unique_ptr<JsonDocument> document, ParseModel(model));
-  const JsonValue config = document->root();
+absl::StatusOr<Response> ResolveConfig(const v1::ModelSource& model, const JsonValue& config) {
   Response response;
   ASSIGN_OR_RETURN(const std::optional<std::string> model_type, ReadString(config["model_type"]));
   response.set_model_type(model_type.value_or(""));
@@ -169,12 +163,25 @@ absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
     ASSIGN_OR_RETURN(const std::string dtype, CheckpointDType(tower.keys, config));
     for (int i = before; i < response.encodings_size(); ++i) {
       response.mutable_encodings(i)->set_dtype(dtype);
+      AddCommonPlaces(tower, response.mutable_encodings(i));
     }
   }
   for (const v1::Finding& finding : findings.all()) *response.add_findings() = finding;
   RETURN_IF_ERROR(Narrow("tower", model.tower(), &v1::ResolvedEncoding::tower, &response));
   RETURN_IF_ERROR(
       Narrow("layer_type", model.layer_type(), &v1::ResolvedEncoding::layer_type, &response));
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
+  if (!v1::Compat_IsValid(model.compat())) {
+    return FieldError("compat", absl::StrCat("is no value of the enum: ", model.compat()));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<JsonDocument> document, ParseModel(model));
+  absl::StatusOr<Response> response = ResolveConfig(model, document->root());
+  if (!response.ok()) return WithPlace(response.status(), document->root());
   return response;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "posenc/v1/model_config.pb.h"
+#include "posenc/v1/table.pb.h"
 
 namespace posenc {
 
@@ -29,6 +30,11 @@ absl::StatusOr<v1::ResolvedEncoding> OneEncoding(const v1::ResolveModelConfigRes
 // that of text, where all axes are equal: the same rows, and the same table as any
 // model's with those frequencies. REQUIRES: encoding.has_mrope().
 v1::EncodingSpec MropeSpecOf(const v1::ResolvedEncoding& encoding);
+
+// The spec of a table of `encoding` with these coordinates and this layout: by axis
+// (MropeSpecOf) where they are asked for by axis, else the encoding's own.
+v1::EncodingSpec SpecFor(const v1::ResolvedEncoding& encoding, const v1::Selection& selection,
+                         v1::Layout layout);
 
 // The model_type values that have a row in the table of families, sorted.
 std::vector<std::string> KnownModelTypes();

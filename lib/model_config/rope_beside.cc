@@ -15,6 +15,8 @@ namespace {
 v1::MropeScheme SchemeOf(absl::string_view name) {
   if (name == "interleaved") return v1::MROPE_SCHEME_INTERLEAVED;
   if (name == "ernie") return v1::MROPE_SCHEME_ERNIE;
+  if (name == "glm") return v1::MROPE_SCHEME_GLM;
+  if (name == "openpangu") return v1::MROPE_SCHEME_OPENPANGU;
   return name == "xdrope" ? v1::MROPE_SCHEME_XDROPE : v1::MROPE_SCHEME_CONTIGUOUS;
 }
 
@@ -27,6 +29,14 @@ v1::EncodingSpec MropeSpecOf(const v1::ResolvedEncoding& encoding) {
   *mrope.mutable_mrope_section() = encoding.mrope().sections();
   mrope.set_scheme(SchemeOf(encoding.mrope().scheme()));
   return spec;
+}
+
+v1::EncodingSpec SpecFor(const v1::ResolvedEncoding& encoding, const v1::Selection& selection,
+                         v1::Layout layout) {
+  const bool by_axis = selection.has_axis_position_ids() || selection.has_token_runs() ||
+                       layout == v1::LAYOUT_POSITION_IDS;
+  const bool has_axes = encoding.has_mrope() && encoding.spec().has_rope();
+  return by_axis && has_axes ? MropeSpecOf(encoding) : encoding.spec();
 }
 
 absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding) {

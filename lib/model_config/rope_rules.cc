@@ -11,6 +11,7 @@
 #include "lib/model_config/fields.h"
 #include "lib/model_config/layer_rules.h"
 #include "lib/model_config/length_scaling.h"
+#include "lib/model_config/places.h"
 #include "lib/model_config/rope_beside.h"
 #include "lib/model_config/rope_keys.h"
 #include "lib/model_config/rope_lints.h"
@@ -70,6 +71,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   RETURN_IF_ERROR(SetQueryScale(input, &encoding));
   if (width.channels_last) encoding.set_softmax_scale_multiplier(MlaSoftmaxScale(input));
   NoteLostScaling(tower, encoding);
+  AddRopePlaces(tower, group, &encoding);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

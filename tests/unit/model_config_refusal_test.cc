@@ -49,7 +49,7 @@ TEST(ModelConfigRefusalTest, BinaryAndForeignEncodings) {
 TEST(ModelConfigRefusalTest, DepthSizeAndCount) {
   const std::string deep(100'000, '[');
   EXPECT_EQ(Refusal(absl::StrCat("{\"a\": ", deep)),
-            "config_json: must not be nested deeper than 128 levels, is at line 1, column 134");
+            "config_json: must not be nested deeper than 128 levels (line 1, column 134)");
   EXPECT_EQ(Refusal(std::string(kMaxConfigBytes + 1, ' ')),
             absl::StrCat("config_json: must be at most ", kMaxConfigBytes,
                          " bytes, which no config.json reaches, got ", kMaxConfigBytes + 1));

@@ -46,9 +46,12 @@ struct Expected {
 };
 
 TEST(ProfileTest, EachStackGetsItsRowsLayoutDtypeAndNames) {
-  const char* const llama = "Meta-Llama-3.1-8B.json";       // bf16, 131072 rows
+  const char* const llama = "Meta-Llama-3.1-8B.json";        // bf16, 131072 rows
   const char* const yarn = "Yarn-Llama-2-70B-32k-AWQ.json";  // f16, 8192 rows, 4096 * 8
   const char* const linear = "SmolLM-360M-linear2-merged.json";
+  const char* const latent = "DeepSeek-V3.json";              // bf16, 163840 rows, 4096 * 40
+  const char* const axes = "Qwen2.5-VL-7B-Instruct.json";     // bf16, 128000 rows, M-RoPE
+  const char* const longrope = "Phi-3.5-mini-instruct.json";  // bf16, 131072 rows, trained on 4096
   const std::vector<Expected> cases = {
       {llama, "vllm", "cos_sin_cache", v1::DTYPE_BF16, {131072, 128}},
       {llama, "sglang", "cos_sin_cache", v1::DTYPE_F32, {131072, 128}},
@@ -61,10 +64,23 @@ TEST(ProfileTest, EachStackGetsItsRowsLayoutDtypeAndNames) {
       {yarn, "trtllm", "embed_positions_for_gpt_attention", v1::DTYPE_F32, {8192, 64, 2}},
       {linear, "vllm", "cos_sin_cache", v1::DTYPE_F16, {8192, 64}},
       {linear, "onnx", "cos_cache", v1::DTYPE_F16, {4096, 32}},
+      {llama, "trtllm_cos_sin", "rotary_cos_sin", v1::DTYPE_F32, {131072, 128}},
+      {llama, "trtllm_sin_cos", "embed_positions", v1::DTYPE_F32, {131072, 128}},
+      {latent, "vllm", "cos_sin_cache", v1::DTYPE_BF16, {163840, 64}},
+      {latent, "trtllm", "rotary_cos_sin", v1::DTYPE_F32, {163840, 64, 2}},
+      {latent, "trtllm_cos_sin", "rotary_cos_sin", v1::DTYPE_F32, {163840, 64}},
+      {axes, "vllm", "cos_sin_cache", v1::DTYPE_BF16, {512000, 128}},
+      {axes, "sglang", "cos_sin_cache", v1::DTYPE_F32, {128000, 128}},
+      {longrope, "vllm", "long_short_cos_sin_cache", v1::DTYPE_BF16, {4096 + 131072, 96}},
+      {longrope, "sglang", "long_short_cos_sin_cache", v1::DTYPE_BF16, {4096 + 131072, 96}},
+      {longrope, "trtllm", "embed_positions_for_gpt_attention", v1::DTYPE_F32, {131072, 48, 2}},
+      {longrope, "hf", "cos", v1::DTYPE_BF16, {131072, 96}},
   };
   for (const Expected& expected : cases) {
     SCOPED_TRACE(std::string(expected.config) + " as " + expected.profile);
-    const v1::TableHeader header = Header(Request(Config(expected.config), expected.profile));
+    v1::GetTableRequest request = Request(Config(expected.config), expected.profile);
+    request.mutable_model()->set_tower("text");
+    const v1::TableHeader header = Header(request);
     ASSERT_GE(header.tensors_size(), 1);
     EXPECT_EQ(header.tensors(0).name(), expected.tensor);
     EXPECT_EQ(header.tensors(0).dtype(), expected.dtype);
@@ -92,6 +108,89 @@ TEST(ProfileTest, MaxModelLenOverridesTheRows) {
   EXPECT_FALSE(header.format().has_max_model_len());
 }
 
+// serving-stacks 1.1: ceil(4 * original * factor), rounded up once.
+TEST(ProfileTest, MropeWithYarnHasFourTimesTheScaledRowsInVllm) {
+  const std::string config = R"({"model_type": "qwen2_vl", "hidden_size": 512,
+      "num_attention_heads": 4, "max_position_embeddings": 4096,
+      "rope_scaling": {"rope_type": "yarn", "factor": 2.1, "mrope_section": [16, 24, 24],
+                       "original_max_position_embeddings": 1001}})";
+  EXPECT_THAT(Header(Request(config, "vllm")).tensors(0).shape(), ElementsAre(8409, 128));
+  EXPECT_THAT(Header(Request(config, "sglang")).tensors(0).shape(), ElementsAre(2103, 128));
+}
+
+// LongRoPE: both lists where the stack holds both, else one, and what the request says wins.
+TEST(ProfileTest, TheListOfALongRopeIsTheStacksUnlessTheRequestNamesIt) {
+  const auto longrope = [](const v1::GetTableRequest& request) {
+    return Header(request).spec().rope().longrope();
+  };
+  v1::GetTableRequest request = Request(Config("Phi-3.5-mini-instruct.json"), "vllm");
+  EXPECT_TRUE(longrope(request).short_then_long());
+  request.mutable_format()->set_max_model_len(8192);
+  EXPECT_THAT(Header(request).tensors(0).shape(), ElementsAre(4096 + 8192, 96));
+
+  request.mutable_model()->set_sequence_length(4097);
+  EXPECT_FALSE(longrope(request).short_then_long());
+  EXPECT_EQ(longrope(request).sequence_length(), 4097);
+  EXPECT_EQ(Header(request).tensors(0).name(), "cos_sin_cache");
+
+  // Coordinates of the request are positions, not rows of two lists.
+  request = Request(Config("Phi-3.5-mini-instruct.json"), "vllm");
+  request.mutable_selection()->mutable_position_range()->set_end(8);
+  EXPECT_FALSE(longrope(request).short_then_long());
+
+  request = Request(Config("Phi-3.5-mini-instruct.json"), "trtllm");
+  EXPECT_EQ(longrope(request).sequence_length(), 4097);
+  request.mutable_format()->set_max_model_len(4096);
+  EXPECT_EQ(longrope(request).sequence_length(), 4096);
+  EXPECT_FALSE(longrope(Request(Config("Phi-3.5-mini-instruct.json"), "hf")).short_then_long());
+}
+
+std::vector<std::string> IgnoredKeys(const std::string& config, const std::string& profile) {
+  std::vector<std::string> keys;
+  const v1::TableHeader header = Header(Request(config, profile));
+  for (const v1::Finding& finding : header.findings()) {
+    if (finding.rule() != "profile-ignores-key") continue;
+    EXPECT_GT(finding.line(), 0);
+    keys.push_back(finding.pointer());
+  }
+  return keys;
+}
+
+// serving-stacks section 4, row by row.
+TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
+  const auto model = [](const std::string& scaling, const std::string& type = "llama") {
+    return R"({"model_type": ")" + type + R"(", "hidden_size": 512, "num_attention_heads": 4,
+      "qk_rope_head_dim": 64, "max_position_embeddings": 4096, "rope_theta": 10000.0,
+      "rope_scaling": {)" +
+           scaling + "}}";
+  };
+  const std::string linear = model(R"("rope_type": "linear", "factor": 4.0)");
+  EXPECT_THAT(IgnoredKeys(linear, "vllm"), ElementsAre("/rope_scaling/factor"));
+  EXPECT_THAT(IgnoredKeys(linear, "sglang"), ElementsAre("/rope_scaling/factor"));
+  EXPECT_THAT(IgnoredKeys(linear, "trtllm"), ElementsAre());
+  const std::string dynamic = model(R"("rope_type": "dynamic", "factor": 4.0)");
+  for (const char* stack : {"vllm", "sglang", "trtllm", "trtllm_cos_sin"}) {
+    EXPECT_THAT(IgnoredKeys(dynamic, stack), ElementsAre("/rope_scaling/factor")) << stack;
+  }
+  const std::string yarn =
+      R"("rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024)";
+  const std::string alone = model(yarn + R"(, "mscale": 0.5, "beta_fast": 32)");
+  EXPECT_THAT(IgnoredKeys(alone, "vllm"), ElementsAre("/rope_scaling/mscale"));
+  EXPECT_THAT(IgnoredKeys(alone, "trtllm"), ElementsAre("/rope_scaling/mscale"));
+  EXPECT_THAT(IgnoredKeys(alone, "onnx"), ElementsAre("/rope_scaling/mscale"));
+  EXPECT_THAT(IgnoredKeys(alone, "hf"), ElementsAre());
+  EXPECT_THAT(IgnoredKeys(model(yarn), "onnx"), ElementsAre("/rope_scaling/beta_fast"));
+  const std::string latent =
+      model(yarn + R"(, "truncate": false, "mscale": 1, "mscale_all_dim": 1)", "deepseek_v3");
+  EXPECT_THAT(IgnoredKeys(latent, "vllm"), ElementsAre("/rope_scaling/truncate"));
+  EXPECT_THAT(IgnoredKeys(latent, "sglang"), ElementsAre("/rope_scaling/truncate"));
+  EXPECT_THAT(IgnoredKeys(model(yarn + R"(, "attn_factor": 0.9, "beta_fast": 32)"), "hf"),
+              ElementsAre("/rope_scaling/attn_factor"));
+  const std::string phi = Config("Phi-3.5-mini-instruct.json");
+  EXPECT_THAT(IgnoredKeys(phi, "trtllm"),
+              ElementsAre("/rope_scaling/factor", "/rope_scaling/short_factor"));
+}
+
 TEST(ProfileTest, AnIgnoredAttentionFactorIsHeededAndReported) {
   v1::GetTableRequest request = Request(R"({"model_type": "llama", "head_dim": 64,
       "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 65536,
@@ -112,14 +211,13 @@ TEST(ProfileTest, RefusalsNameTheFieldAndTheRule) {
   v1::GetTableRequest request = Request(Config("Meta-Llama-3.1-8B.json"), "vlm");
   EXPECT_EQ(engine.GetTable(request).status().message(),
             "format.profile: must be one of flashinfer-1, hf-1, onnx-1, sglang-1, trtllm-1, "
-            "vllm-1, got vlm");
+            "trtllm_cos_sin-1, trtllm_sin_cos-1, vllm-1, got vlm");
   request.mutable_format()->set_profile("vllm");
   request.mutable_format()->set_max_model_len(0);
   EXPECT_EQ(engine.GetTable(request).status().message(),
             "format.max_model_len: must be at least 1, got 0");
   request.mutable_format()->clear_profile();
-  EXPECT_EQ(engine.GetTable(request).status().message(),
-            "format.max_model_len: needs a profile");
+  EXPECT_EQ(engine.GetTable(request).status().message(), "format.max_model_len: needs a profile");
   request = v1::GetTableRequest();
   request.mutable_spec()->mutable_t5();
   request.mutable_format()->set_profile("hf");

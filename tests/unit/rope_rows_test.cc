@@ -180,8 +180,8 @@ TEST(RopeRowsTest, MiniCpmScalesAfterTheCast) {
     EXPECT_EQ(scaled[i].bits, expected.bits);
     differing += scaled[i].bits != usual[i].bits;
   }
-  // 34 % at this multiplier (serving-stacks 5.1).
-  EXPECT_GT(differing, static_cast<int64_t>(plain.size()) / 5);
+  // A third at this multiplier (serving-stacks 5.1), of the entries that are not about 1 or 0.
+  EXPECT_GT(differing, static_cast<int64_t>(plain.size()) / 8);
   EXPECT_LT(differing, static_cast<int64_t>(plain.size()) / 2);
 }
 

@@ -1,0 +1,159 @@
+#include "lib/model_config/places.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "lib/model_config/fact_place.h"
+#include "lib/model_config/fields.h"
+#include "posenc/v1/error_details.pb.h"
+
+namespace posenc {
+namespace {
+
+constexpr absl::string_view kBadRequest = "type.googleapis.com/google.rpc.BadRequest";
+
+constexpr absl::string_view kMaps = "rope_scaling rope_parameters";
+
+// What decides which layers are alike, in the families that have layers of several kinds.
+constexpr absl::string_view kLayerKeys =
+    "layer_types hybrid_layer_pattern no_rope_layers layer_rope_theta cross_attention_layers "
+    "compress_ratios sliding_window_pattern _sliding_window_pattern global_attn_every_n_layers "
+    "full_attention_interval no_rope_layer_interval num_hidden_layers";
+
+constexpr absl::string_view kLengthKeys =
+    "max_position_embeddings n_positions max_seq_len n_ctx seq_length model_max_length "
+    "max_seq_length max_source_positions max_target_positions image_size";
+
+absl::string_view FirstName(absl::string_view names) { return names.substr(0, names.find(' ')); }
+
+v1::FactPlace* NewPlace(absl::string_view fact, v1::ResolvedEncoding* encoding) {
+  v1::FactPlace* place = encoding->add_places();
+  place->set_fact(std::string(fact));
+  return place;
+}
+
+void SetPlace(const JsonValue& value, v1::FactPlace* place) {
+  place->set_line(value.line());
+  place->set_column(value.column());
+}
+
+void AddValue(absl::string_view fact, const JsonValue& value, v1::ResolvedEncoding* encoding) {
+  v1::FactPlace* place = NewPlace(fact, encoding);
+  place->set_pointer(value.pointer());
+  SetPlace(value, place);
+}
+
+// In the map that is in use, else beside it, where the first of `names` would stand.
+void AddInMapOrBeside(absl::string_view fact, const Tower& tower, const LayerGroup& group,
+                      absl::string_view inner, absl::string_view names,
+                      v1::ResolvedEncoding* encoding) {
+  if (const JsonValue value = group.keys.Find(inner); value.has_value()) {
+    return AddValue(fact, value, encoding);
+  }
+  AddPlace(fact, tower.keys, names, encoding);
+}
+
+absl::string_view Or(absl::string_view first, absl::string_view second) {
+  return first.empty() ? second : first;
+}
+
+void AddWidthPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding) {
+  const RopeTraits& traits = tower.family.rope;
+  const absl::string_view head_keys = Or(group.head_dim_key, traits.head_dim_keys);
+  // Without a key of its own the width of a head is a quotient.
+  const JsonValue head = FirstOf(tower.keys, head_keys);
+  const JsonValue hidden = FirstOf(tower.keys, "hidden_size n_embd d_model dim");
+  const JsonValue width = head.has_value() ? head : hidden;
+  if (width.has_value()) {
+    AddValue("head_dim", width, encoding);
+  } else {
+    AddPlace("head_dim", tower.keys, head_keys, encoding);
+  }
+  JsonValue rotary = group.keys.Find("partial_rotary_factor");
+  if (!rotary.has_value()) rotary = FirstOf(tower.keys, traits.partial_keys);
+  if (!rotary.has_value()) rotary = tower.keys[traits.rotary_dim_key];
+  if (!rotary.has_value()) rotary = width;
+  if (rotary.has_value()) AddValue("rotary_dim", rotary, encoding);
+}
+
+// The deepest value that a pointer leads to: itself, or the object that lacks the rest.
+JsonValue Nearest(JsonValue value, absl::string_view pointer) {
+  absl::ConsumePrefix(&pointer, "/");
+  if (pointer.empty()) return value;
+  for (absl::string_view token : absl::StrSplit(pointer, '/')) {
+    const std::string key = absl::StrReplaceAll(token, {{"~1", "/"}, {"~0", "~"}});
+    JsonValue next = value[key];
+    uint32_t index = 0;
+    if (value.is_array() && absl::SimpleAtoi(key, &index) && index < value.size()) {
+      next = value.children()[index];
+    }
+    if (!next.present()) return value;
+    value = next;
+  }
+  return value;
+}
+
+}  // namespace
+
+void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view names,
+              v1::ResolvedEncoding* encoding) {
+  if (!object.present()) return;
+  if (const JsonValue value = FirstOf(object, names); value.has_value()) {
+    return AddValue(fact, value, encoding);
+  }
+  v1::FactPlace* place = NewPlace(fact, encoding);
+  place->set_pointer(object.PointerOf(FirstName(names)));
+  SetPlace(object, place);
+}
+
+void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding) {
+  AddWidthPlaces(tower, group, encoding);
+  const absl::string_view thetas = Or(group.theta_keys, tower.family.rope.theta_keys);
+  if (group.theta_value.has_value() && !group.keys.Find("rope_theta").has_value()) {
+    AddValue("rope_theta", group.theta_value, encoding);
+  } else {
+    AddInMapOrBeside("rope_theta", tower, group, "rope_theta", Or(thetas, "rope_theta"), encoding);
+  }
+  // A default map of the family is in no file: its scaling would stand in one of these.
+  const bool in_file = group.keys.present() && group.keys.map.line() > 0;
+  if (in_file) {
+    AddPlace("rope_type", group.keys.map, "rope_type type", encoding);
+    AddValue("scaling", group.keys.map, encoding);
+  } else {
+    AddPlace("rope_type", tower.keys, kMaps, encoding);
+    AddPlace("scaling", tower.keys, kMaps, encoding);
+  }
+  if (!encoding->has_mrope()) return;
+  const JsonValue sections = group.keys.Find("mrope_section");
+  if (sections.has_value()) return AddValue("mrope_section", sections, encoding);
+  AddPlace("mrope_section", in_file ? group.keys.map : tower.keys,
+           in_file ? "xdrope_section mrope_section" : kMaps, encoding);
+}
+
+void AddCommonPlaces(const Tower& tower, v1::ResolvedEncoding* encoding) {
+  AddPlace("kind", tower.keys, "model_type", encoding);
+  AddPlace("layers", tower.keys, kLayerKeys, encoding);
+  AddPlace("max_position_embeddings", tower.keys, kLengthKeys, encoding);
+}
+
+absl::Status WithPlace(absl::Status status, const JsonValue& root) {
+  const auto payload = status.GetPayload(kBadRequest);
+  v1::BadRequest detail;
+  if (!payload || !detail.ParseFromString(std::string(*payload)) ||
+      detail.field_violations().empty()) {
+    return status;
+  }
+  absl::string_view pointer = detail.field_violations(0).field();
+  if (!absl::ConsumePrefix(&pointer, root.field())) return status;
+  v1::FactPlace place;
+  place.set_fact("refused");
+  place.set_pointer(std::string(pointer));
+  SetPlace(Nearest(root, pointer), &place);
+  return WithFactPlace(std::move(status), place);
+}
+
+}  // namespace posenc

@@ -13,6 +13,7 @@
 #include "lib/base/status.h"
 #include "lib/engine/float_tables.h"
 #include "lib/families/selection.h"
+#include "lib/model_config/position_limit.h"
 #include "lib/model_config/profile.h"
 #include "lib/model_config/resolve.h"
 
@@ -41,6 +42,7 @@ absl::StatusOr<Source> ResolveSource(Request* request) {
   ASSIGN_OR_RETURN(const v1::ResolveModelConfigResponse resolved,
                    ResolveModelConfig(request->model()));
   ASSIGN_OR_RETURN(source.encoding, OneEncoding(resolved));
+  RETURN_IF_ERROR(CheckSelection(*source.encoding, request->selection()));
   source.spec = SpecFor(*source.encoding, request->selection(), request->format().layout());
   source.model_type = resolved.model_type();
   source.findings = resolved.findings();

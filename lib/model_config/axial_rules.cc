@@ -44,15 +44,45 @@ std::vector<int64_t> SharedDims(const AxialTraits& traits, size_t axes, int64_t 
   return {traits.axes_dim.begin(), traits.axes_dim.end()};
 }
 
+// A head that is a quotient of three keys; nothing where the file has no width.
+absl::StatusOr<std::optional<int64_t>> QuotientHeadDim(const Tower& tower) {
+  const AxialTraits& traits = tower.family.axial;
+  if (traits.width_key.empty()) return std::nullopt;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> width,
+                   ReadPositiveInt(tower.keys[traits.width_key]));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> heads,
+                   ReadPositiveInt(tower.keys[traits.heads_key]));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> divisor,
+                   ReadPositiveInt(tower.keys[traits.divisor_key]));
+  if (!width.has_value()) return std::nullopt;
+  return *width / divisor.value_or(1) / heads.value_or(1);
+}
+
+// A rope_parameters of a tower says that it is over axes, or nothing.
+absl::Status CheckAxialType(const Tower& tower) {
+  const JsonValue type = FirstOf(tower.keys,
+                                 "rope_parameters/rope_type rope_parameters/type "
+                                 "rope_scaling/rope_type rope_scaling/type");
+  ASSIGN_OR_RETURN(const std::optional<std::string> name, ReadString(type));
+  if (!name.has_value() || *name == "default" || *name == "axial" || *name == "mrope") {
+    return absl::OkStatus();
+  }
+  return FieldError(type.field(), absl::StrCat("must be axial or default for a RoPE over a grid, ",
+                                               "got ", type.Describe()));
+}
+
 absl::StatusOr<int64_t> AxialHeadDim(const Tower& tower) {
   const JsonValue value = FirstOf(tower.keys, "head_dim attention_head_dim");
-  ASSIGN_OR_RETURN(const std::optional<int64_t> given, ReadPositiveInt(value));
+  ASSIGN_OR_RETURN(std::optional<int64_t> given, ReadPositiveInt(value));
+  if (!given.has_value()) {
+    ASSIGN_OR_RETURN(given, QuotientHeadDim(tower));
+  }
   int64_t head_dim = given.value_or(tower.family.axial.head_dim);
   if (head_dim == 0) {
     ASSIGN_OR_RETURN(head_dim, HiddenOverHeads(tower));
   }
   // Two axes of whole pairs, or the table has no place for the last channels.
-  if (head_dim % 4 != 0) {
+  if (head_dim < 4 || head_dim % 4 != 0) {
     return FieldError(
         value.present() ? value.field() : tower.keys.FieldOf("head_dim"),
         absl::StrCat("must be a multiple of 4 to hold pairs of two axes, got ", head_dim));
@@ -65,11 +95,12 @@ absl::StatusOr<int64_t> AxialHeadDim(const Tower& tower) {
 absl::Status SetTokenOrder(const Tower& tower, v1::AxialRopeSpec* spec, v1::AxialRope* facts) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> merge,
                    ReadPositiveInt(tower.keys["spatial_merge_size"]));
+  const int64_t by_family = tower.family.axial.merge_size;
   facts->set_spatial_merge_size(merge.value_or(1));
   const v1::AxialRopePreset preset = spec->preset();
   const bool windows = preset == v1::AXIAL_ROPE_PRESET_QWEN2_5_VL;
   if (!windows && preset != v1::AXIAL_ROPE_PRESET_QWEN_VL) return absl::OkStatus();
-  if (merge.has_value()) spec->set_merge_size(*merge);
+  if (merge.has_value() || by_family > 0) spec->set_merge_size(merge.value_or(by_family));
   ASSIGN_OR_RETURN(const std::optional<int64_t> pixels,
                    ReadPositiveInt(windows ? tower.keys["window_size"] : JsonValue()));
   ASSIGN_OR_RETURN(const std::vector<int64_t> patch, ReadSides(tower.keys["patch_size"]));
@@ -87,6 +118,7 @@ absl::Status SetTokenOrder(const Tower& tower, v1::AxialRopeSpec* spec, v1::Axia
 
 absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   const AxialTraits& traits = tower.family.axial;
+  RETURN_IF_ERROR(CheckAxialType(tower));
   ASSIGN_OR_RETURN(const int64_t head_dim, AxialHeadDim(tower));
   const std::vector<std::string> axes = absl::StrSplit(traits.axes, ' ');
   ASSIGN_OR_RETURN(const std::vector<int64_t> given, GivenDims(tower, axes.size(), head_dim));
@@ -94,11 +126,13 @@ absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse
       given.empty() ? SharedDims(traits, axes.size(), head_dim) : given;
   ASSIGN_OR_RETURN(
       const std::optional<double> theta,
-      ReadPositiveNumber(FirstOf(tower.keys, "rope_parameters/rope_theta rope_theta theta")));
+      ReadPositiveNumber(FirstOf(
+          tower.keys, "rope_parameters/rope_theta rope_theta theta memory_attention_rope_theta")));
 
   v1::ResolvedEncoding encoding = NewEncoding(tower, "rope");
   encoding.set_rope_type(std::string(traits.rope_type));
   encoding.set_rotation(std::string(RotationName(traits.rotation)));
+  encoding.set_variant(std::string(traits.variant));
   v1::AxialRope& facts = *encoding.mutable_axial();
   facts.mutable_axes()->Assign(axes.begin(), axes.end());
   facts.mutable_axis_dim()->Assign(dims.begin(), dims.end());

@@ -110,6 +110,7 @@ absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* respo
                      " distances that have a bucket of their own, got ", used_distance));
   }
   for (const bool encoder : {true, false}) {
+    if (encoder && tower.family.table.decoder_only) continue;
     v1::ResolvedEncoding encoding =
         T5Encoding(tower, {used_buckets, used_distance, encoder, tower.family.table.per_layer},
                    heads.value_or(0));

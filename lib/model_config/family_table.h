@@ -39,6 +39,10 @@ enum class Kind : uint8_t {
   kGroundingDino,
   kConvolution,  // wav2vec 2 and kin
   kWavlm,        // convolution and T5 buckets
+  kConformer,    // sinusoids of distances, RoPE, clipped keys, by a key
+  kTrocr,        // learned or sinusoidal, by a key
+  kLayoutLm,     // learned, and T5 buckets of positions and of coordinates
+  kCogVideoX,    // RoPE over a grid or its sinusoid, by a key
   kNone,
 };
 
@@ -110,7 +114,10 @@ struct TableTraits {
   bool per_layer = false;      // UMT5: a table in every layer
   int64_t image_size = 0;      // where the file has none
   int64_t patch_size = 0;
-  bool fairseq = false;  // the T2T frequencies, a row of zeros for padding
+  bool fairseq = false;                  // the T2T frequencies, a row of zeros for padding
+  bool decoder_only = false;             // of T5: no encoder
+  bool bias_over_sqrt_head_dim = false;  // LayoutLMv3's buckets
+  absl::string_view default_type = "";   // position_embeddings_type where the file has none
 };
 
 // Of a RoPE over a grid: the table is the preset's, the rest is how it is reported.
@@ -125,6 +132,13 @@ struct AxialTraits {
   double theta = 10000;
   Rotation rotation = Rotation::kHalf;
   int64_t head_dim = 0;  // where the file has none
+  // Side of the merged squares of Qwen-VL's token order where the file has none.
+  int64_t merge_size = 0;
+  // The head is width / heads / divisor of keys of its own (SAM 2's memory attention).
+  absl::string_view width_key = "";
+  absl::string_view heads_key = "";
+  absl::string_view divisor_key = "";
+  absl::string_view variant = "";  // ResolvedEncoding.variant
 };
 
 struct ModelFamily {

@@ -19,6 +19,10 @@ constexpr absl::string_view kVisionKeys =
     "vision_config vision_tower_cfg visual thinker_config/vision_config";
 constexpr absl::string_view kAudioKeys = "audio_config thinker_config/audio_config";
 
+// Of a pair of any two models, vision-encoder-decoder and speech-encoder-decoder.
+constexpr absl::string_view kPairEncoder = "encoder";
+constexpr absl::string_view kPairDecoder = "decoder";
+
 // What means RoPE in a file whose family is not known.
 constexpr absl::string_view kStandardRopeKeys = "rope_parameters rope_scaling rope_theta";
 
@@ -45,9 +49,11 @@ class TowerFinder {
     ASSIGN_OR_RETURN(root_type_, ReadType(config_));
     ASSIGN_OR_RETURN(const bool class_only, AddByClass());
     if (class_only) return std::move(towers_);
-    RETURN_IF_ERROR(AddText());
-    RETURN_IF_ERROR(AddOther("vision", kVisionKeys));
-    RETURN_IF_ERROR(AddOther("audio", kAudioKeys));
+    const bool sees = root_type_ == "vision-encoder-decoder";
+    const bool hears = root_type_ == "speech-encoder-decoder";
+    RETURN_IF_ERROR(AddText(sees || hears ? kPairDecoder : kTextKeys));
+    RETURN_IF_ERROR(AddOther("vision", sees ? kPairEncoder : kVisionKeys));
+    RETURN_IF_ERROR(AddOther("audio", hears ? kPairEncoder : kAudioKeys));
     return std::move(towers_);
   }
 
@@ -76,8 +82,8 @@ class TowerFinder {
     return true;
   }
 
-  absl::Status AddText() {
-    ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, kTextKeys));
+  absl::Status AddText(absl::string_view names) {
+    ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, names));
     if (!nested.present()) return AddRoot();
     ASSIGN_OR_RETURN(std::string type, ReadType(nested));
     const JsonValue named = type.empty() ? config_ : nested;

@@ -89,7 +89,9 @@ absl::StatusOr<Groups> Gemma4(const Tower& tower, const RopeKeys& keys) {
 }
 
 absl::StatusOr<Groups> MimoV2(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.pattern = "hybrid_layer_pattern"}));
+  ASSIGN_OR_RETURN(
+      const Names types,
+      LayerTypes(tower, {.period = 6, .zeroth_full = true, .pattern = "hybrid_layer_pattern"}));
   Groups groups = {Group(types, kFull, keys), Group(types, kSliding, keys)};
   groups[1].theta_keys = "swa_rope_theta";
   groups[1].theta = 10000;
@@ -161,9 +163,11 @@ absl::StatusOr<Groups> SlidingOnly(const Tower& tower, const RopeKeys& keys) {
   return OnlyOf(types, kSliding, keys);
 }
 
-// Without a sliding window every layer rotates.
+// Without a sliding window every layer rotates; a file that does not speak of it has the
+// class's, of 4096.
 absl::StatusOr<Groups> Exaone4(const Tower& tower, const RopeKeys& keys) {
-  if (!tower.keys["sliding_window"].truthy()) return Groups{LayerGroup{.keys = keys}};
+  const JsonValue window = tower.keys["sliding_window"];
+  if (window.present() && !window.truthy()) return Groups{LayerGroup{.keys = keys}};
   return SlidingOnly(tower, keys);
 }
 

@@ -21,7 +21,8 @@ struct LayerPattern {
   absl::string_view every = "";  // keys that hold the period
   int64_t period = 0;            // where the file has none; 0: no pattern
   bool full_first = false;
-  bool last_full = false;  // the model's last layer, whatever the pattern
+  bool last_full = false;    // the model's last layer, whatever the pattern
+  bool zeroth_full = false;  // the model's first layer, whatever the pattern
   absl::string_view other = "sliding_attention";
   absl::string_view pattern = "";  // a key that holds a list: 0 is full, 1 the other
 };

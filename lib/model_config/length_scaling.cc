@@ -120,6 +120,9 @@ absl::Status SetNtk(const ScalingInput& input, v1::NtkScaling* ntk) {
         absl::StrCat("must be at least 1 for rope_type ntk, got ", NumberText(factor)));
   }
   ntk->set_factor(factor);
+  ASSIGN_OR_RETURN(const std::optional<double> mixed_b,
+                   ReadPositiveNumber(input.keys.Find("mixed_b")));
+  if (mixed_b.has_value()) ntk->set_mixed_b(*mixed_b);
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "lib/base/status.h"
+#include "lib/model_config/position_limit.h"
 #include "lib/model_config/profile_findings.h"
 
 namespace posenc {
@@ -213,6 +214,10 @@ absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
   if (format.has_max_model_len() && format.max_model_len() < 1) {
     return FieldError("format.max_model_len",
                       absl::StrCat("must be at least 1, got ", format.max_model_len()));
+  }
+  if (request.encoding != nullptr) {
+    RETURN_IF_ERROR(
+        CheckPositionLimit(*request.encoding, "format.max_model_len", format.max_model_len()));
   }
   format.set_profile(std::string(profile->versioned));
   if (format.layout() == v1::LAYOUT_UNSPECIFIED) format.set_layout(LayoutOf(*profile, request));

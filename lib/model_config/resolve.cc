@@ -13,6 +13,7 @@
 #include "lib/base/status.h"
 #include "lib/model_config/axial_rules.h"
 #include "lib/model_config/bias_rules.h"
+#include "lib/model_config/choice_rules.h"
 #include "lib/model_config/family_table.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/findings.h"
@@ -84,6 +85,14 @@ absl::Status ResolveTower(const Tower& tower, Response* response) {
       return ResolveConvolution(tower, response);
     case Kind::kWavlm:
       return ResolveWavlm(tower, response);
+    case Kind::kConformer:
+      return ResolveConformer(tower, response);
+    case Kind::kTrocr:
+      return ResolveTrocr(tower, response);
+    case Kind::kLayoutLm:
+      return ResolveLayoutLm(tower, response);
+    case Kind::kCogVideoX:
+      return ResolveCogVideoX(tower, response);
     case Kind::kNone:
       return ResolveNone(tower, response);
   }

@@ -43,12 +43,17 @@ absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding)
   const Tower& tower = input.tower;
   const RopeKeys& keys = input.keys;
   const RopeTraits& traits = tower.family.rope;
-  if (traits.mrope_scheme.empty()) return absl::OkStatus();
   JsonValue list = keys.Find("mrope_section");
+  const bool pangu = input.type.written == "openpangu";
+  // A family that nobody knows here has axes where its file gives their sections.
+  const bool unknown = tower.family.model_types.empty() && list.has_value();
+  if (traits.mrope_scheme.empty() && !pangu && !unknown) return absl::OkStatus();
   if (!list.has_value()) list = keys.Find("xdrope_section");
   std::vector<int64_t> sections(traits.mrope_section.begin(), traits.mrope_section.end());
   if (list.has_value()) {
     ASSIGN_OR_RETURN(sections, ReadInts(list));
+  } else if (pangu) {
+    return FieldError(keys.map.FieldOf("mrope_section"), "is required for rope_type openpangu");
   } else if (sections[0] == 0) {
     return absl::OkStatus();
   }
@@ -66,9 +71,11 @@ absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding)
   mrope.mutable_sections()->Assign(sections.begin(), sections.end());
   ASSIGN_OR_RETURN(const std::optional<bool> interleaved, ReadBool(keys.Find("mrope_interleaved")));
   std::string scheme(traits.mrope_scheme);
+  if (scheme.empty()) scheme = "contiguous";
   if (interleaved.has_value() && scheme != "ernie" && scheme != "xdrope") {
     scheme = *interleaved ? "interleaved" : "contiguous";
   }
+  if (pangu) scheme = "openpangu";
   mrope.set_scheme(scheme);
   return absl::OkStatus();
 }

@@ -23,7 +23,7 @@ constexpr std::array kRopeTypes = {
     RopeTypeRow{"default", ""},
     RopeTypeRow{"linear", "factor"},
     RopeTypeRow{"dynamic", "factor alpha scaling_factor"},
-    RopeTypeRow{"ntk", "factor alpha"},
+    RopeTypeRow{"ntk", "factor alpha mixed_b"},
     RopeTypeRow{"yarn",
                 "factor original_max_position_embeddings beta_fast beta_slow truncate "
                 "attention_factor attn_factor mscale mscale_all_dim llama_4_scaling_beta"},
@@ -42,10 +42,11 @@ struct Alias {
   absl::string_view name;
   absl::string_view rope_type;
 };
-// su: Phi-3 before it was named longrope. The last three are other stacks' names.
+// su: Phi-3 before it was named longrope. Those after xdrope are other stacks' names.
 constexpr std::array kAliases = {
     Alias{"su", "longrope"},        Alias{"mrope", "default"},       Alias{"xdrope", "dynamic"},
     Alias{"deepseek_yarn", "yarn"}, Alias{"telechat3-yarn", "yarn"}, Alias{"none", "default"},
+    Alias{"openpangu", "default"},
 };
 
 // Keys that mean a scaling: beside one of them a missing type is a mistake.
@@ -167,6 +168,13 @@ absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower) {
 
 absl::StatusOr<RopeTypeName> RopeTypeOf(const Tower& tower, const RopeKeys& keys) {
   if (!keys.present()) return RopeTypeName();
+  // FoPE turns by learned matrices (vLLM): no config gives its table.
+  const JsonValue fope = keys.Find("use_fope");
+  ASSIGN_OR_RETURN(const std::optional<bool> use_fope, ReadBool(fope));
+  if (use_fope.value_or(false)) {
+    return FieldError(fope.field(),
+                      "must be false: Fourier RoPE needs the checkpoint's matrices, got true");
+  }
   ASSIGN_OR_RETURN(JsonValue type, TypeIn(tower, keys.map));
   if (!type.present()) {
     if (const JsonValue scaling = FirstOf(keys.map, kScalingKeys); scaling.present()) {

@@ -8,7 +8,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rapidjson/document.h"
-#include "tests/support/process.h"
+#include "tests/e2e/check_run.h"
 
 namespace posenc::testing {
 namespace {
@@ -16,43 +16,17 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr char kConfigs[] = POSENC_TEST_DATA "/golden/configs/";
-
-std::string Config(const std::string& name) { return kConfigs + name + ".json"; }
-
-struct Result {
-  int exit_code;
-  std::string out;
-  std::string errors;
-};
-
-Result Check(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {POSENC_BINARY, "check"});
-  Process process(arguments);
-  Result result;
-  std::string line;
-  while (process.ReadLine(&line)) result.out += line + "\n";
-  result.exit_code = process.Wait();
-  result.errors = process.Errors();
-  return result;
-}
-
-std::string Write(const std::string& name, const std::string& text) {
-  const std::string path = TemporaryPath(name);
-  std::ofstream(path) << text;
-  return path;
-}
-
 TEST(CheckTest, AGoodConfigPasses) {
-  const Result result = Check({Config("Meta-Llama-3.1-8B")});
+  const CheckResult result = Check({Config("Meta-Llama-3.1-8B")});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.out, HasSubstr("Meta-Llama-3.1-8B.json: ok\n1 models, 0 errors, 0 warnings\n"));
+  EXPECT_THAT(result.out,
+              HasSubstr("Meta-Llama-3.1-8B.json: ok\n1 models, 0 errors, 0 warnings\n"));
 }
 
 // Llama 3.1 without its rope_scaling, against the real one: pairs 29 to 63 of 64 differ.
 TEST(CheckTest, ALostRopeScalingIsFoundWithItsEffectInNumbers) {
-  const Result result = Check({Config("Llama-3.1-8B-Instruct-rope-null"), "--base",
-                               Config("Meta-Llama-3.1-8B")});
+  const CheckResult result =
+      Check({Config("Llama-3.1-8B-Instruct-rope-null"), "--base", Config("Meta-Llama-3.1-8B")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("text/all: rope_type is default, in the base llama3 (35 of 64 "
                                     "frequencies differ, from pair 29, by up to 8x) "
@@ -66,18 +40,42 @@ TEST(CheckTest, AScaleFactorOfAnotherModelIsFound) {
   const size_t at = text.find("\"factor\": 32.0");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 14, "\"factor\": 8.0");
-  const Result result =
+  const CheckResult result =
       Check({Write("config.json", text), "--base", Config("Llama-3.2-1B-Instruct")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("factor 8 (base 32); 17 of 32 frequencies differ, from pair "
                                     "15, by up to 4x [base-scaling-differs]"));
 }
 
+// A difference stands at the key that decides it, or at the object which lacks it.
+TEST(CheckTest, ADifferenceFromTheBaseHasAPlaceInTheModelsFile) {
+  const std::string base = Write("base.json", R"({"model_type": "llama", "hidden_size": 512,
+ "num_attention_heads": 4, "rope_theta": 500000.0, "max_position_embeddings": 8192,
+ "rope_scaling": {"rope_type": "linear", "factor": 2.0}})");
+  const std::string model = Write("tuned.json", R"({"model_type": "llama",
+ "hidden_size": 512, "num_attention_heads": 4,
+ "rope_theta": 10000.0,
+ "max_position_embeddings": 4096})");
+  const CheckResult result = Check({model, "--base", base});
+  EXPECT_THAT(result.out, HasSubstr(model + ":3:16: error: text/all: rope_theta is 10000"));
+  EXPECT_THAT(result.out, HasSubstr(model + ":1:1: error: text/all: rope_type is default"));
+  EXPECT_THAT(result.out,
+              HasSubstr(model + ":4:29: warning: text/all: max_position_embeddings is 4096"));
+}
+
+TEST(CheckTest, ARefusalHasAPlaceInTheFile) {
+  const std::string bad = Write("bad_factor.json", R"({"model_type": "llama", "head_dim": 64,
+ "rope_scaling": {"rope_type": "linear", "factor": "8"}})");
+  EXPECT_THAT(Check({bad}).out, StartsWith(bad + ":2:52: error: "));
+  const std::string broken = Write("broken.json", "{\"model_type\":\n ?}");
+  EXPECT_THAT(Check({broken}).out, StartsWith(broken + ":2:2: error: "));
+}
+
 TEST(CheckTest, ARefusedConfigIsAFindingAndTheOthersAreStillChecked) {
   const std::string bad = Write("bad.json", R"({"model_type": "llama", "hidden_size": 64,
  "num_attention_heads": 1, "max_position_embeddings": 64,
  "rope_scaling": {"rope_type": "linear", "factor": "8"}})");
-  const Result result = Check({bad, Config("Meta-Llama-3.1-8B")});
+  const CheckResult result = Check({bad, Config("Meta-Llama-3.1-8B")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, StartsWith(bad));
   EXPECT_THAT(result.out, HasSubstr("[config-refused]"));
@@ -98,7 +96,7 @@ TEST(CheckTest, AFolderIsWalkedInOrder) {
     std::filesystem::create_directories(folder / name);
     std::filesystem::copy_file(Config("Meta-Llama-3.1-8B"), folder / name / "config.json");
   }
-  const Result result = Check({folder.string()});
+  const CheckResult result = Check({folder.string()});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
   EXPECT_EQ(result.out, (folder / "a/config.json").string() + ": ok\n" +
                             (folder / "a/draft/config.json").string() + ": ok\n" +
@@ -107,7 +105,7 @@ TEST(CheckTest, AFolderIsWalkedInOrder) {
 }
 
 TEST(CheckTest, AFileThatCannotBeReadIsExitCode4AndTheOthersAreStillChecked) {
-  const Result result = Check({TemporaryPath("missing.json"), Config("Meta-Llama-3.1-8B")});
+  const CheckResult result = Check({TemporaryPath("missing.json"), Config("Meta-Llama-3.1-8B")});
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_THAT(result.errors, HasSubstr("missing.json"));
   EXPECT_THAT(result.out, HasSubstr("Meta-Llama-3.1-8B.json: ok"));
@@ -116,7 +114,7 @@ TEST(CheckTest, AFileThatCannotBeReadIsExitCode4AndTheOthersAreStillChecked) {
 
 TEST(CheckTest, JsonAndSarifParseAndPointIntoTheFile) {
   const std::string model = Config("Yarn-Mistral-7b-64k");
-  const Result json = Check({model, "--format", "json"});
+  const CheckResult json = Check({model, "--format", "json"});
   rapidjson::Document report;
   report.Parse(json.out.c_str());
   ASSERT_FALSE(report.HasParseError());
@@ -125,7 +123,7 @@ TEST(CheckTest, JsonAndSarifParseAndPointIntoTheFile) {
   ASSERT_GE(findings.Size(), 1u);
   EXPECT_GT(findings[0]["line"].GetInt(), 1);
 
-  const Result sarif = Check({model, "--format", "sarif"});
+  const CheckResult sarif = Check({model, "--format", "sarif"});
   rapidjson::Document log;
   log.Parse(sarif.out.c_str());
   ASSERT_FALSE(log.HasParseError());
@@ -138,7 +136,7 @@ TEST(CheckTest, JsonAndSarifParseAndPointIntoTheFile) {
 
 TEST(CheckTest, GithubAnnotatesFileAndLine) {
   const std::string model = Config("Yarn-Mistral-7b-64k");
-  const Result result = Check({model, "--format", "github"});
+  const CheckResult result = Check({model, "--format", "github"});
   EXPECT_THAT(result.out, HasSubstr("::warning file=" + model + ",line="));
 }
 

@@ -191,6 +191,30 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
               ElementsAre("/rope_scaling/factor", "/rope_scaling/short_factor"));
 }
 
+// vllm-project/vllm#44286 (B31): the limit was raised past a table that did not grow.
+TEST(ProfileTest, B31_ALimitPastAScaledTableIsRefusedAndAPlainOneGrows) {
+  Engine engine;
+  v1::GetTableRequest scaled = Request(Config("Meta-Llama-3.1-8B.json"), "vllm");
+  scaled.mutable_format()->set_max_model_len(131073);
+  EXPECT_EQ(engine.GetTable(scaled).status().message(),
+            "format.max_model_len: must stay within the 131072 positions that this model's llama3 "
+            "scaling is made for, got 131073; override max_position_embeddings to ask for more");
+  scaled.mutable_model()->set_overrides_json(R"({"max_position_embeddings": 262144})");
+  EXPECT_TRUE(engine.GetTable(scaled).ok());
+  v1::GetTableRequest ids = Request(Config("Meta-Llama-3.1-8B.json"), "vllm");
+  ids.mutable_selection()->mutable_position_ids()->add_ids(131072);
+  EXPECT_THAT(engine.GetTable(ids).status().message(), HasSubstr("selection.position_ids: must"));
+  // What YaRN's own numbers allow is more than this file's 8192.
+  v1::GetTableRequest yarn = Request(Config("Yarn-Llama-2-70B-32k-AWQ.json"), "vllm");
+  yarn.mutable_format()->set_max_model_len(32768);
+  EXPECT_TRUE(engine.GetTable(yarn).ok());
+  yarn.mutable_format()->set_max_model_len(32769);
+  EXPECT_FALSE(engine.GetTable(yarn).ok());
+  v1::GetTableRequest plain = Request(Config("Llama-2-7b-hf.json"), "vllm");
+  plain.mutable_format()->set_max_model_len(40000);
+  EXPECT_THAT(Header(plain).tensors(0).shape(), ElementsAre(40000, 128));
+}
+
 TEST(ProfileTest, AnIgnoredAttentionFactorIsHeededAndReported) {
   v1::GetTableRequest request = Request(R"({"model_type": "llama", "head_dim": 64,
       "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 65536,

@@ -1,0 +1,104 @@
+// Faults that somebody reported in public and that a comparison with the base must find, each
+// with the effect in numbers. Ids are those of reference/known-bugs.md.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/check_run.h"
+
+namespace posenc::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A model of 4 heads of 128, with more keys.
+std::string Model(const std::string& type, const std::string& more) {
+  return absl::StrCat(R"({"model_type": ")", type, R"(", "hidden_size": 512,
+      "num_attention_heads": 4, "max_position_embeddings": 32768)",
+                      more, "}");
+}
+
+// What check says of `model` against `base`.
+std::string Difference(const std::string& model, const std::string& base) {
+  const CheckResult result =
+      Check({Write("model.json", model), "--base", Write("base.json", base)});
+  EXPECT_NE(result.exit_code, 4) << result.errors;
+  return result.out;
+}
+
+TEST(CheckKnownBugsTest, B17_B36_ADraftHadTheDefaultBase) {
+  EXPECT_THAT(Difference(Model("llama", R"(, "rope_theta": 10000)"),
+                         Model("llama", R"(, "rope_theta": 1000000)")),
+              AllOf(HasSubstr("rope_theta is 10000, in the base 1000000 (63 of 64 frequencies "
+                              "differ, from pair 1"),
+                    HasSubstr("[base-theta-differs]")));
+}
+
+// sgl-project/sglang#10788: a draft model whose table is shorter than its target's.
+TEST(CheckKnownBugsTest, B33_ADraftWasShorterThanItsTarget) {
+  EXPECT_THAT(Difference(Model("qwen2", R"(, "seq_length": 1)"),
+                         R"({"model_type": "qwen2", "hidden_size": 512, "num_attention_heads": 4,
+                             "max_position_embeddings": 131072})"),
+              HasSubstr("max_position_embeddings is 32768, in the base 131072 "
+                        "[base-length-differs]"));
+}
+
+TEST(CheckKnownBugsTest, B47_ADynamicFactorWasDropped) {
+  EXPECT_THAT(Difference(Model("llama", ""),
+                         Model("llama", R"(, "rope_scaling": {"type": "dynamic", "factor": 2})")),
+              HasSubstr("rope_type is default, in the base dynamic"));
+}
+
+TEST(CheckKnownBugsTest, B63_B67_TheTwoPlacesOfTheMagnitudeWereMixed) {
+  const auto yarn = [](const char* more) {
+    return Model("deepseek_v3", absl::StrCat(R"(, "qk_rope_head_dim": 64,
+        "rope_scaling": {"type": "yarn", "factor": 40, "original_max_position_embeddings": 4096)",
+                                             more, "}"));
+  };
+  // Both numbers are said, each by itself.
+  EXPECT_THAT(Difference(yarn(""), yarn(R"(, "mscale": 1.0, "mscale_all_dim": 1.0)")),
+              AllOf(HasSubstr("attention_factor is 1.36888"), HasSubstr("in the base 1 "),
+                    HasSubstr("softmax_scale_multiplier is 1, in the base 1.87385")));
+}
+
+TEST(CheckKnownBugsTest, B69_ADraftHeadIgnoredTheScaling) {
+  EXPECT_THAT(Difference(Model("qwen2", R"(, "rope_theta": 1000000)"),
+                         Model("qwen2", R"(, "rope_theta": 1000000, "rope_scaling": {"type": "yarn",
+                     "factor": 4.0, "original_max_position_embeddings": 32768})")),
+              AllOf(HasSubstr("40 of 64 frequencies differ, from pair 24, by up to 4x"),
+                    HasSubstr("attention_factor is 1, in the base 1.1386")));
+}
+
+TEST(CheckKnownBugsTest, B80_ZeroPaddingWasTakenForAPartOfTheHead) {
+  EXPECT_THAT(Difference(Model("llama", R"(, "rope_scaling": {"rope_type": "proportional",
+                                              "partial_rotary_factor": 0.25})"),
+                         Model("llama", R"(, "partial_rotary_factor": 0.25)")),
+              AllOf(HasSubstr("rotary_dim is 128, in the base 32"),
+                    HasSubstr("rope_type is proportional, in the base default")));
+}
+
+TEST(CheckKnownBugsTest, B83_B84_B85_TheLayoutOfThePairsWasIgnored) {
+  EXPECT_THAT(Difference(Model("deepseek_v3", R"(, "rope_interleave": false)"),
+                         Model("deepseek_v3", R"(, "rope_interleave": true)")),
+              AllOf(HasSubstr("rotation is half, in the base interleaved_to_half"),
+                    HasSubstr("[base-pairing-differs]")));
+  // The same angles in another order are a difference of that alone.
+  EXPECT_THAT(Difference(Model("cohere", R"(, "rope_theta": 10000)"),
+                         Model("llama", R"(, "rope_theta": 10000)")),
+              AllOf(HasSubstr("rotation is interleaved, in the base half"),
+                    Not(HasSubstr("frequencies differ"))));
+}
+
+TEST(CheckKnownBugsTest, B87_LayersWithoutRopeHidTheDifference) {
+  EXPECT_THAT(Difference(Model("smollm3", R"(, "num_hidden_layers": 4,
+                                              "no_rope_layers": [1, 1, 1, 1])"),
+                         Model("smollm3", R"(, "num_hidden_layers": 4)")),
+              AllOf(HasSubstr("layers without RoPE is none, in the base 3"),
+                    HasSubstr("[base-layers-differ]")));
+}
+
+}  // namespace
+}  // namespace posenc::testing

@@ -30,15 +30,17 @@ constexpr std::array kFamilies = {
                 .max_position_embeddings = 32768},
     ModelFamily{.model_types = "qwen3 seed_oss", .rope = {.head_dim = 128}},
     ModelFamily{.model_types = "qwen2_moe qwen3_moe starcoder2 arcee dots1 olmo olmo2 olmoe "
-                               "nemotron-nas exaone xverse deepseek aquila yi minicpm "
-                               "minicpm4 minicpmv telechat telechat2 telechat3 granite granitemoe "
+                               "nemotron-nas exaone xverse deepseek aquila yi "
+                               "telechat telechat2 telechat3 granite granitemoe "
                                "granitemoeshared diffllama doge moshi"},
+    ModelFamily{.model_types = "minicpm minicpm4 minicpmv", .rope = {.divide_positions = true}},
     ModelFamily{.model_types = "internlm2 internlm3",
-                .rope = {.growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64}},
+                .rope = {.growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64, .divide_positions = true}},
     ModelFamily{.model_types = "internlm",
                 .rope = {.theta_keys = "rope_theta rotary/base",
                          .map_key = "rotary",
-                         .growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64}},
+                         .growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64,
+                         .divide_positions = true}},
     ModelFamily{.model_types = "hunyuan hunyuan_v1_dense hunyuan_v1_moe",
                 .rope = {.head_dim_keys = "head_dim attention_head_dim"}},
     ModelFamily{.model_types = "hunyuan_vl hunyuan_vl_text", .rope = {.mrope_scheme = "xdrope"}},

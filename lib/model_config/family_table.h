@@ -96,6 +96,9 @@ struct RopeTraits {
   bool mla_softmax_since_v5 = false;  // transformers 4 leaves it out
   QueryScaleRule query_scale = QueryScaleRule::kNone;
   v1::DynamicGrowth growth = v1::DYNAMIC_GROWTH_LINEAR;  // of rope_type dynamic
+  // Their own code divides positions, not frequencies: linear in InternLM, LongRoPE in MiniCPM,
+  // which also multiplies cos and sin after they were cast.
+  bool divide_positions = false;
   int64_t original_length = 0;     // original_max_position_embeddings where it is not given
   absl::string_view variant = "";  // ResolvedEncoding.variant
   v1::Arithmetic arithmetic = v1::ARITHMETIC_UNSPECIFIED;  // where the request says none

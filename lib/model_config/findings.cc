@@ -11,10 +11,14 @@ constexpr v1::Severity kWarning = v1::SEVERITY_WARNING;
 constexpr v1::Severity kError = v1::SEVERITY_ERROR;
 
 constexpr std::array kRuleTable = {
+    RuleInfo{Rule::kAttentionFactorInteger, "attention-factor-integer", kNote,
+             "transformers warns of an attention_factor without a point, and uses it."},
     RuleInfo{Rule::kAttentionFactorNegative, "attention-factor-negative", kWarning,
              "cos and sin would change their sign."},
     RuleInfo{Rule::kAttnFactor, "attn-factor", kWarning,
              "attn_factor multiplies the computed factor; transformers ignores it."},
+    RuleInfo{Rule::kBandsWithoutRamp, "bands-without-ramp", kNote,
+             "low_freq_factor equals high_freq_factor: nothing lies between the two bands."},
     RuleInfo{Rule::kBetasSwapped, "betas-swapped", kWarning,
              "beta_fast is below beta_slow: some codes name them the other way round."},
     RuleInfo{Rule::kCompatDiffers, "compat-differs", kNote,

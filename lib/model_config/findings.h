@@ -18,8 +18,10 @@ namespace posenc {
 
 // In the order of their ids; RuleTable() says what each means.
 enum class Rule : uint8_t {
+  kAttentionFactorInteger,
   kAttentionFactorNegative,
   kAttnFactor,
+  kBandsWithoutRamp,
   kBetasSwapped,
   kCompatDiffers,
   kFactorBelowOne,

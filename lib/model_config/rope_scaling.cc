@@ -14,6 +14,7 @@ absl::Status SetLinear(const ScalingInput& input, v1::LinearScaling* linear) {
   ASSIGN_OR_RETURN(const double factor, RequiredFactor(input, "factor"));
   NoteSmallFactor(input, factor);
   linear->set_factor(factor);
+  if (input.tower.family.rope.divide_positions) linear->set_divide_positions(true);
   return absl::OkStatus();
 }
 
@@ -45,6 +46,13 @@ absl::Status SetLlama3(const ScalingInput& input, v1::Llama3Scaling* llama3) {
     return FieldError(input.keys.Find("high_freq_factor").field(),
                       absl::StrCat("must be at least low_freq_factor (", NumberText(low), "), got ",
                                    NumberText(high)));
+  }
+  if (high == low) {
+    input.tower.findings.Add(
+        Rule::kBandsWithoutRamp, input.keys.Find("high_freq_factor"),
+        {.message = "high_freq_factor equals low_freq_factor: frequencies are divided or kept, "
+                    "with no ramp between. transformers warns of it.",
+         .expected = absl::StrCat("above ", NumberText(low))});
   }
   NoteSmallFactor(input, factor);
   NoteLengthNotExtended(input, original);

@@ -62,6 +62,12 @@ absl::StatusOr<std::optional<double>> AttentionFactor(const ScalingInput& input)
   const JsonValue value = input.keys.Find("attention_factor");
   ASSIGN_OR_RETURN(const std::optional<double> given, ReadNumber(value));
   if (!given.has_value()) return input.attention_factor;
+  if (value.Text().find_first_of(".eE") == std::string::npos) {
+    input.tower.findings.Add(
+        Rule::kAttentionFactorInteger, value,
+        {.message = "transformers warns of an attention_factor without a point, and uses it.",
+         .expected = absl::StrCat(value.Text(), ".0")});
+  }
   if (*given < 0) {
     input.tower.findings.Add(Rule::kAttentionFactorNegative, value,
                              {.message = "A negative attention_factor turns every score round.",

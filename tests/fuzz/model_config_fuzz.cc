@@ -1,8 +1,10 @@
 // Fuzz target: any bytes as config.json, mutated as JSON half of the time. With
 // libFuzzer (-DPOSENC_FUZZ=ON, clang) the corpus is tests/golden/configs; without
-// it the program reads the files that it is given, and a few mutants of each.
+// it the program reads the files of the folders that it is given, and a few mutants of each.
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -39,19 +41,32 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max
 
 #else
 
+namespace {
+
+void RunFile(const std::filesystem::path& path) {
+  constexpr uint64_t kMutants = 10;
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  for (uint64_t seed = 0; seed <= kMutants; ++seed) {
+    const std::string input =
+        seed == 0 ? text.str() : posenc::testing::MutateConfig(text.str(), seed);
+    LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  constexpr uint64_t kMutants = 100;
+  int files = 0;
   for (int i = 1; i < argc; ++i) {
-    std::ifstream file(argv[i]);
-    std::stringstream text;
-    text << file.rdbuf();
-    for (uint64_t seed = 0; seed <= kMutants; ++seed) {
-      const std::string input =
-          seed == 0 ? text.str() : posenc::testing::MutateConfig(text.str(), seed);
-      LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+    for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
+      RunFile(entry.path());
+      ++files;
     }
   }
-  return 0;
+  std::printf("%d files\n", files);
+  return files > 0 ? 0 : 1;
 }
 
 #endif

@@ -122,6 +122,44 @@ TEST(FamilyRowsTest, FourierRopeIsRefusedByName) {
             "checkpoint's matrices, got true");
 }
 
+// hf-rope 5.3: InternLM's linear and MiniCPM's LongRoPE divide positions.
+TEST(FamilyRowsTest, OwnCodeThatDividesPositionsIsFollowed) {
+  const auto linear = TheEncoding(R"({"model_type": "internlm2", "hidden_size": 512,
+      "num_attention_heads": 4, "rope_scaling": {"type": "linear", "factor": 3.0}})");
+  EXPECT_TRUE(linear.spec().rope().linear().divide_positions());
+  EXPECT_EQ(linear.variant(), "divided_positions");
+  const std::string longrope = R"(", "head_dim": 4, "max_position_embeddings": 256,
+      "rope_scaling": {"rope_type": "longrope", "short_factor": [1, 1], "long_factor": [1, 2],
+                       "original_max_position_embeddings": 64}})";
+  const auto own = TheEncoding(R"({"model_type": "minicpm4)" + longrope);
+  EXPECT_TRUE(own.spec().rope().longrope().divide_positions());
+  EXPECT_TRUE(own.spec().rope().scale_after_rounding());
+  EXPECT_EQ(own.variant(), "minicpm_longrope");
+  const auto usual = TheEncoding(R"({"model_type": "phi3)" + longrope);
+  EXPECT_FALSE(usual.spec().rope().longrope().has_divide_positions());
+}
+
+// hf-rope 4.5: what transformers only warns of is computed, and said.
+TEST(FamilyRowsTest, WhatTransformersOnlyWarnsOfIsANote) {
+  const auto llama = [](const std::string& scaling) {
+    return Resolve(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+        "max_position_embeddings": 65536, "rope_theta": 1e4, "rope_scaling": {)" +
+                   scaling + "}}");
+  };
+  const auto equal = llama(R"("rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+      "high_freq_factor": 1.0, "original_max_position_embeddings": 8192)");
+  ASSERT_TRUE(equal.ok()) << equal.status();
+  ASSERT_NE(testing::FindingOf(*equal, "bands-without-ramp"), nullptr);
+  const auto integer = llama(R"("rope_type": "yarn", "factor": 8.0, "attention_factor": 1,
+      "original_max_position_embeddings": 8192)");
+  ASSERT_TRUE(integer.ok()) << integer.status();
+  ASSERT_NE(testing::FindingOf(*integer, "attention-factor-integer"), nullptr);
+  EXPECT_EQ(testing::FindingOf(*integer, "attention-factor-integer")->expected(), "1.0");
+  const auto real = llama(R"("rope_type": "yarn", "factor": 8.0, "attention_factor": 1.0,
+      "original_max_position_embeddings": 8192)");
+  EXPECT_EQ(testing::FindingOf(*real, "attention-factor-integer"), nullptr);
+}
+
 TEST(FamilyRowsTest, MixedNtkIsRead) {
   const auto encoding = TheEncoding(R"({"model_type": "llama", "hidden_size": 512,
       "num_attention_heads": 4, "rope_scaling": {"rope_type": "ntk", "factor": 4,
@@ -266,6 +304,16 @@ TEST(FamilyRowsTest, AScalingInAVisionTowerIsRefusedByName) {
   EXPECT_EQ(Refusal(tower("yarn")),
             "config_json/rope_parameters/rope_type: must be axial or default for a RoPE over a "
             "grid, got string \"yarn\"");
+}
+
+// Each kind of layer is an encoding: no file makes thousands of them.
+TEST(FamilyRowsTest, LayersAreOfSoManyKindsOnly) {
+  std::string thetas = "1";
+  for (int i = 2; i <= 65; ++i) absl::StrAppend(&thetas, ", ", i);
+  EXPECT_EQ(Refusal(absl::StrCat(R"({"model_type": "granite_swa", "head_dim": 64,
+                                     "layer_rope_theta": [)",
+                                 thetas, "]}")),
+            "config_json/layer_rope_theta: must not tell more than 64 kinds of layers apart");
 }
 
 // What is not known is refused by its name.

@@ -141,6 +141,12 @@ TEST(ModelConfigMutationTest, NeitherDoTheLargestTexts) {
   }
   EXPECT_LT(peak(keys + "}}"), kMaxBytes);
   EXPECT_LT(peak(std::string(kMaxConfigBytes, '[')), kMaxBytes);
+  // An encoding a base, each looked up among many keys.
+  std::string layers = R"({"model_type": "granite_swa", "head_dim": 64, "layer_rope_theta": [1)";
+  for (int i = 2; i <= 64; ++i) absl::StrAppend(&layers, ",", i);
+  absl::StrAppend(&layers, "]");
+  for (int i = 0; i < 200'000; ++i) absl::StrAppend(&layers, ",\"", i, "key\":0");
+  EXPECT_LT(peak(layers + "}"), kMaxBytes);
   EXPECT_LT(peak("{\"a\":\"" + std::string(kMaxConfigBytes - 8, 'x') + "\"}"), kMaxBytes);
   EXPECT_LT(peak(std::string(200'000'000, '{')), kMaxBytes) << "refused before it is copied";
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/file_descriptor.h"
+#include "client/request_parts.h"
 #include "client/status_from_grpc.h"
 #include "posenc/v1/hand_over.pb.h"
 
@@ -170,6 +171,9 @@ absl::StatusOr<v1::HandOverReply> ReceiveReply(Exchange* exchange) {
 
 absl::StatusOr<SharedTable> HandOver::Get(const v1::GetTableRequest& request,
                                           const CallContext& context) {
+  if (request.ByteSizeLong() > kMaxRequestMessageBytes) {
+    return absl::UnavailableError("shared memory: the request is so large that it is uploaded");
+  }
   FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0) return Errno("socket");
   Exchange exchange(std::move(socket),

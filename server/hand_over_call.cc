@@ -75,11 +75,10 @@ absl::Status HandOverCall::Ask() {
     return FieldError("request", absl::StrCat("its ", request_.size(), " bytes are not a ",
                                               request.GetTypeName(), " message"));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<Table> table, parts_.engine->GetTable(request));
-  if (request.read_offset() > 0) {  // allowed; but memory holds all of the table
-    request.clear_read_offset();
-    ASSIGN_OR_RETURN(table, parts_.engine->GetTable(request));
-  }
+  // Memory holds the table from its first byte; the offset need only be allowed.
+  if (request.read_offset() > 0) RETURN_IF_ERROR(parts_.engine->GetTable(request).status());
+  request.clear_read_offset();
+  ASSIGN_OR_RETURN(std::unique_ptr<Table> table, parts_.engine->GetTable(std::move(request)));
   *reply_.mutable_header() = table->header();
   parts_.shared_tables->Get(
       std::move(table),

@@ -16,8 +16,8 @@ namespace {
 
 constexpr uint64_t kSystemPage = 4096;  // what the least memfd takes
 
-// Everything that the bytes depend on: the table_id is a hash of it, and short of
-// telling apart what somebody made to collide.
+// Everything that the bytes depend on, compared whole: table_id is but a hash of it.
+// (A table of numbers that is too large for a header is here by its hash.)
 std::string KeyOf(const v1::TableHeader& header) {
   return absl::StrCat(header.table_id(), header.numerics_version(), ";",
                       CanonicalKey(header.spec()), CanonicalKey(header.selection()),

@@ -157,7 +157,7 @@ TEST_F(HandOverTest, AServerThatDoesNotAnswerIsGivenUp) {
 
 // Its buffers fill: the request must not wait for ever either.
 TEST_F(HandOverTest, AServerThatDoesNotReadIsGivenUp) {
-  request_.set_if_table_id(std::string(4 << 20, 'x'));
+  request_.set_if_table_id(std::string(2 << 20, 'x'));
   std::promise<void> given_up;
   server_ = std::make_unique<UnixServer>(path_ + ".memfd",
                                          [&](UnixSocket*) { given_up.get_future().wait(); });
@@ -185,6 +185,12 @@ TEST_F(HandOverTest, WithoutASocketItIsUnavailableAndNamesThePath) {
   const absl::Status status = Get().status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()), HasSubstr(path_ + ".memfd: No such file"));
+}
+
+// Larger ones are uploaded (GetTableFromUpload), which only a stream takes.
+TEST_F(HandOverTest, ALargeRequestIsNotEvenSent) {
+  request_.set_if_table_id(std::string(4 << 20, 'x'));
+  EXPECT_THAT(std::string(Get().status().message()), HasSubstr("is uploaded"));
 }
 
 TEST_F(HandOverTest, APathThatIsTooLongIsUnavailable) {

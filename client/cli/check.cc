@@ -137,10 +137,15 @@ absl::Status RunCheck(const Arguments& arguments, const Client& client) {
   }
 
   std::vector<CheckedModel> checked;
-  absl::Status problem;  // the worst of what kept a model from being read
-  const auto keep = [&](const absl::Status& status) {
+  // The worst of what kept models from being read, which is returned; the others are printed.
+  absl::Status problem;
+  const auto keep = [&](absl::Status status) {
+    if (problem.ok()) {
+      problem = std::move(status);
+      return;
+    }
+    if (ExitCodeOf(status) == kFile && ExitCodeOf(problem) != kFile) std::swap(problem, status);
     std::fprintf(stderr, "posenc: %s\n", std::string(status.message()).c_str());
-    if (problem.ok() || ExitCodeOf(status) == kFile) problem = status;
   };
   for (const std::string& argument : arguments.models) {
     const absl::StatusOr<std::vector<std::string>> models = ModelsOf(argument);
@@ -165,8 +170,8 @@ absl::Status RunCheck(const Arguments& arguments, const Client& client) {
   if (!problem.ok()) return problem;
   const int failing = fail_on->has_value() ? CountFailing(checked, **fail_on) : 0;
   if (failing == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(failing, " findings at level ", arguments.fail_on, " or above"));
+  return absl::InvalidArgumentError(absl::StrCat(failing, failing == 1 ? " finding" : " findings",
+                                                 " at level ", arguments.fail_on, " or above"));
 }
 
 }  // namespace posenc::cli

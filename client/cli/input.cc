@@ -27,7 +27,9 @@ absl::StatusOr<std::string> ReadToEnd(int fd, const std::string& name) {
     if (count == 0) return content;
     content.append(buffer, static_cast<size_t>(count));
     if (content.size() > kMaxInputBytes) {
-      return FileError(name, absl::StrCat("is larger than ", kMaxInputBytes, " bytes"));
+      // It could be read: what it is, is refused.
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": must be at most ", kMaxInputBytes, " bytes, is larger"));
     }
   }
 }

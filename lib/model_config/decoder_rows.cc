@@ -29,11 +29,11 @@ constexpr std::array kFamilies = {
                 .num_hidden_layers = 32,
                 .max_position_embeddings = 32768},
     ModelFamily{.model_types = "qwen3 seed_oss", .rope = {.head_dim = 128}},
-    ModelFamily{.model_types = "qwen2_moe qwen3_moe starcoder2 arcee dots1 olmo olmo2 olmoe "
-                               "nemotron-nas exaone xverse deepseek aquila yi "
-                               "telechat telechat2 telechat3 granite granitemoe "
-                               "granitemoeshared diffllama doge moshi"},
-    ModelFamily{.model_types = "minicpm minicpm4 minicpmv", .rope = {.divide_positions = true}},
+    ModelFamily{.model_types =
+                    "qwen2_moe qwen3_moe starcoder2 arcee dots1 olmo olmo2 olmoe "
+                    "nemotron-nas exaone xverse deepseek aquila yi minicpm minicpm4 minicpmv "
+                    "telechat telechat2 telechat3 granite granitemoe "
+                    "granitemoeshared diffllama doge moshi"},
     ModelFamily{.model_types = "internlm2 internlm3",
                 .rope = {.growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64, .divide_positions = true}},
     ModelFamily{.model_types = "internlm",

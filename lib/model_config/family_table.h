@@ -96,8 +96,7 @@ struct RopeTraits {
   bool mla_softmax_since_v5 = false;  // transformers 4 leaves it out
   QueryScaleRule query_scale = QueryScaleRule::kNone;
   v1::DynamicGrowth growth = v1::DYNAMIC_GROWTH_LINEAR;  // of rope_type dynamic
-  // Their own code divides positions, not frequencies: linear in InternLM, LongRoPE in MiniCPM,
-  // which also multiplies cos and sin after they were cast.
+  // Their own code divides positions, not frequencies, with a linear scaling (InternLM).
   bool divide_positions = false;
   int64_t original_length = 0;     // original_max_position_embeddings where it is not given
   absl::string_view variant = "";  // ResolvedEncoding.variant

@@ -137,7 +137,6 @@ absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrop
   longrope->mutable_long_factor()->Assign(long_factor.begin(), long_factor.end());
   longrope->set_original_max_position_embeddings(original);
   longrope->set_factor(factor);
-  if (input.tower.family.rope.divide_positions) longrope->set_divide_positions(true);
   if (attention_factor.has_value()) longrope->set_attention_factor(*attention_factor);
   if (input.tower.model.has_sequence_length()) {
     longrope->set_sequence_length(input.tower.model.sequence_length());

@@ -102,9 +102,10 @@ JsonValue Nearest(JsonValue value, absl::string_view pointer) {
 void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view names,
               v1::ResolvedEncoding* encoding) {
   if (!object.present()) return;
-  if (const JsonValue value = FirstOf(object, names); value.has_value()) {
-    return AddValue(fact, value, encoding);
-  }
+  JsonValue value = FirstOf(object, names);
+  // A null is where the value would stand.
+  if (!value.present()) value = object[FirstName(names)];
+  if (value.present()) return AddValue(fact, value, encoding);
   v1::FactPlace* place = NewPlace(fact, encoding);
   place->set_pointer(object.PointerOf(FirstName(names)));
   SetPlace(object, place);

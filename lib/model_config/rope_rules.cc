@@ -26,7 +26,6 @@ namespace {
 std::string VariantOf(const Tower& tower, const v1::RopeSpec& rope) {
   if (rope.ntk().has_alpha()) return "dynamic_alpha";
   if (rope.dynamic().growth() == v1::DYNAMIC_GROWTH_POWER_OF_TWO) return "dynamic_qwen1";
-  if (rope.longrope().divide_positions()) return "minicpm_longrope";
   if (rope.linear().divide_positions()) return "divided_positions";
   return std::string(tower.family.rope.variant);
 }
@@ -67,9 +66,6 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
     RETURN_IF_ERROR(SetScaling(input, &rope));
   } else {
     encoding.set_rope_type(own_type);
-  }
-  if (rope.longrope().divide_positions() && rope.arithmetic() != v1::ARITHMETIC_EXACT) {
-    rope.set_scale_after_rounding(true);
   }
   encoding.set_variant(VariantOf(tower, rope));
   RETURN_IF_ERROR(SetMrope(input, &encoding));

@@ -63,6 +63,24 @@ TEST(CheckTest, ADifferenceFromTheBaseHasAPlaceInTheModelsFile) {
               HasSubstr(model + ":4:29: warning: text/all: max_position_embeddings is 4096"));
 }
 
+TEST(CheckTest, WhatIsNoConfigIsRefusedQuicklyAndClearly) {
+  const auto refusal = [](const std::string& name, const std::string& text) {
+    const CheckResult result = Check({Write(name, text)});
+    EXPECT_EQ(result.exit_code, 1) << name;
+    EXPECT_THAT(result.out, HasSubstr("[config-refused]"));
+    return result.out;
+  };
+  EXPECT_THAT(refusal("list.json", "[1, 2]"), HasSubstr("must be a JSON object, got a list"));
+  EXPECT_THAT(refusal("number.json", "7"), HasSubstr("must be a JSON object, got 7"));
+  EXPECT_THAT(refusal("empty.json", ""), HasSubstr("must be a JSON object, got nothing"));
+  EXPECT_THAT(refusal("binary.json", std::string("\x7f"
+                                                 "ELF\0\1\2",
+                                                 7)),
+              HasSubstr("must be JSON text, got binary data"));
+  EXPECT_THAT(refusal("large.json", std::string(200'000'000, '{')),
+              HasSubstr("must be at most 16777216 bytes, is larger"));
+}
+
 TEST(CheckTest, ARefusalHasAPlaceInTheFile) {
   const std::string bad = Write("bad_factor.json", R"({"model_type": "llama", "head_dim": 64,
  "rope_scaling": {"rope_type": "linear", "factor": "8"}})");
@@ -107,7 +125,9 @@ TEST(CheckTest, AFolderIsWalkedInOrder) {
 TEST(CheckTest, AFileThatCannotBeReadIsExitCode4AndTheOthersAreStillChecked) {
   const CheckResult result = Check({TemporaryPath("missing.json"), Config("Meta-Llama-3.1-8B")});
   EXPECT_EQ(result.exit_code, 4);
-  EXPECT_THAT(result.errors, HasSubstr("missing.json"));
+  const std::string& errors = result.errors;
+  EXPECT_THAT(errors, HasSubstr("missing.json"));
+  EXPECT_EQ(errors.find("missing.json"), errors.rfind("missing.json")) << "said once";
   EXPECT_THAT(result.out, HasSubstr("Meta-Llama-3.1-8B.json: ok"));
   EXPECT_EQ(Check({}).exit_code, 2);
 }

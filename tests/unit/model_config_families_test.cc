@@ -122,21 +122,12 @@ TEST(FamilyRowsTest, FourierRopeIsRefusedByName) {
             "checkpoint's matrices, got true");
 }
 
-// hf-rope 5.3: InternLM's linear and MiniCPM's LongRoPE divide positions.
+// hf-rope 5.3: InternLM's own code divides positions.
 TEST(FamilyRowsTest, OwnCodeThatDividesPositionsIsFollowed) {
   const auto linear = TheEncoding(R"({"model_type": "internlm2", "hidden_size": 512,
       "num_attention_heads": 4, "rope_scaling": {"type": "linear", "factor": 3.0}})");
   EXPECT_TRUE(linear.spec().rope().linear().divide_positions());
   EXPECT_EQ(linear.variant(), "divided_positions");
-  const std::string longrope = R"(", "head_dim": 4, "max_position_embeddings": 256,
-      "rope_scaling": {"rope_type": "longrope", "short_factor": [1, 1], "long_factor": [1, 2],
-                       "original_max_position_embeddings": 64}})";
-  const auto own = TheEncoding(R"({"model_type": "minicpm4)" + longrope);
-  EXPECT_TRUE(own.spec().rope().longrope().divide_positions());
-  EXPECT_TRUE(own.spec().rope().scale_after_rounding());
-  EXPECT_EQ(own.variant(), "minicpm_longrope");
-  const auto usual = TheEncoding(R"({"model_type": "phi3)" + longrope);
-  EXPECT_FALSE(usual.spec().rope().longrope().has_divide_positions());
 }
 
 // hf-rope 4.5: what transformers only warns of is computed, and said.

@@ -121,10 +121,16 @@ class ExitCodes(unittest.TestCase):
 
     def test_files_that_cannot_be_read(self):
         with programs.folder() as folder:
-            for path in (folder, folder / "config.json", "/dev/zero"):
-                self.expect(FILE, str(path), "resolve", str(path))
-                self.expect(FILE, str(path), "describe", "--config", str(path))
-                self.expect(FILE, str(path), "describe", "--spec", str(path))
+            self.expect_of_each(FILE, folder, folder / "config.json")
+
+    def test_a_file_without_an_end(self):
+        self.expect_of_each(REFUSED, "/dev/zero")
+
+    def expect_of_each(self, code, *paths):
+        for path in map(str, paths):
+            self.expect(code, path, "resolve", path)
+            self.expect(code, path, "describe", "--config", path)
+            self.expect(code, path, "describe", "--spec", path)
 
     def test_output_that_cannot_be_written(self):
         with open("/dev/full", "wb") as full:

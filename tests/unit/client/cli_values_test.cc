@@ -160,11 +160,17 @@ TEST(JsonTest, NestingIsRefusedNotFollowed) {
 }
 
 TEST(InputTest, WhatCannotBeReadIsAFileError) {
-  for (const char* path : {"/nonexistent/config.json", "/", "/dev/zero", "/proc/self/mem"}) {
+  for (const char* path : {"/nonexistent/config.json", "/", "/proc/self/mem"}) {
     const absl::Status status = ReadModel(path).status();
     EXPECT_EQ(ExitCodeOf(status), kFile) << path;
     EXPECT_THAT(std::string(status.message()), HasSubstr(path));
   }
+}
+
+TEST(InputTest, WhatIsTooLargeIsRefused) {
+  const absl::Status status = ReadModel("/dev/zero").status();
+  EXPECT_EQ(ExitCodeOf(status), kRefused);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/dev/zero: must be at most"));
 }
 
 TEST(InputTest, AnOrgAndNameIsFoundInTheHubCacheOffline) {

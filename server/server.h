@@ -37,7 +37,9 @@ struct ServerOptions {
   EngineOptions engine = {.max_table_bytes = uint64_t{16} << 30,
                           .max_position_ids = uint64_t{1} << 18};
   uint64_t max_request_bytes = uint64_t{4} << 20;
-  uint64_t max_upload_bytes = uint64_t{256} << 20;  // of all uploads together; more while plans are made
+  // Of the tables of all uploads together. While the plan of one is made it is in memory
+  // four times: as it came, as a key, in the header, as the plan has it.
+  uint64_t max_upload_bytes = uint64_t{256} << 20;
   uint64_t max_queue = 128;
   uint64_t max_concurrent_streams = 128;
   uint64_t answer_cache_bytes = uint64_t{16} << 20;

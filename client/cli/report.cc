@@ -116,6 +116,21 @@ std::string Github(const std::vector<CheckedModel>& models) {
   return text;
 }
 
+// A path as a URI reference: what is not plain is percent-encoded.
+std::string UriOf(absl::string_view path) {
+  constexpr absl::string_view kPlain = "-._~/";
+  std::string uri;
+  for (const char c : path) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+        kPlain.find(c) != absl::string_view::npos) {
+      uri.push_back(c);
+    } else {
+      absl::StrAppend(&uri, "%", absl::Hex(static_cast<unsigned char>(c), absl::kZeroPad2));
+    }
+  }
+  return uri;
+}
+
 void SarifResult(const CheckedModel& model, const v1::Finding& finding, Writer* writer) {
   writer->StartObject();
   Member("ruleId", finding.rule(), writer);
@@ -131,7 +146,7 @@ void SarifResult(const CheckedModel& model, const v1::Finding& finding, Writer* 
   writer->StartObject();
   writer->Key("artifactLocation");
   writer->StartObject();
-  Member("uri", model.path, writer);
+  Member("uri", UriOf(model.path), writer);
   writer->EndObject();
   if (finding.line() > 0) {
     writer->Key("region");

@@ -40,6 +40,19 @@ constexpr Text kCases[] = {
         selection { position_ids { ids: 5 ids: 0 ids: 131071 ids: 5 ids: 2147483647 } })"},
     {"rope.inv_freq", R"(spec { rope { head_dim: 128 } } format { layout: LAYOUT_INV_FREQ }
                          selection { position_range { end: 1 } })"},
+    {"rope.longrope.short_then_long.bf16",
+     R"(spec { rope { head_dim: 8 longrope { short_factor: [1, 1.5, 2, 3] long_factor: [1, 2, 5, 9]
+          original_max_position_embeddings: 1000 factor: 4 short_mscale: 1.25 long_mscale: 1.5
+          short_then_long: true } } }
+        selection { position_range { begin: 900 end: 5000 } } format { dtype: DTYPE_BF16 })"},
+    {"rope.longrope.divided.f16",
+     R"(spec { rope { head_dim: 8 scale_after_rounding: true
+          longrope { short_factor: [1, 1, 1, 1] long_factor: [1, 2, 5, 9] factor: 4
+          original_max_position_embeddings: 1000 sequence_length: 4000 divide_positions: true } } }
+        selection { position_range { end: 4000 } } format { dtype: DTYPE_F16 })"},
+    {"rope.ntk.mixed.pairs_full",
+     R"(spec { rope { head_dim: 64 ntk { factor: 8 mixed_b: 0.625 } } }
+        selection { position_range { end: 2000 } } format { layout: LAYOUT_PAIRS_FULL })"},
     {"rope.empty", R"(spec { rope { head_dim: 128 } }
                       selection { position_range { begin: 9 end: 9 } })"},
     {"sinusoidal.paper.f32",

@@ -154,6 +154,11 @@ TEST(CheckTest, JsonAndSarifParseAndPointIntoTheFile) {
   EXPECT_STREQ(first["ruleId"].GetString(), findings[0]["rule"].GetString());
 }
 
+TEST(CheckTest, SarifNamesAFileByItsUri) {
+  const std::string model = Write("a model.json", R"({"model_type": "unknown"})");
+  EXPECT_THAT(Check({model, "--format", "sarif"}).out, HasSubstr("a%20model.json\""));
+}
+
 TEST(CheckTest, GithubAnnotatesFileAndLine) {
   const std::string model = Config("Yarn-Mistral-7b-64k");
   const CheckResult result = Check({model, "--format", "github"});

@@ -120,7 +120,10 @@ class Mutator {
   void Collect(Value& value, std::vector<Value*>* objects) {
     if (value.IsObject()) {
       objects->push_back(&value);
-      for (auto& member : value.GetObject()) Collect(member.value, objects);
+      // Not a range-based for: clang finds rapidjson's == ambiguous in C++20.
+      for (auto member = value.MemberBegin(); member < value.MemberEnd(); ++member) {
+        Collect(member->value, objects);
+      }
     } else if (value.IsArray()) {
       for (Value& element : value.GetArray()) Collect(element, objects);
     }

@@ -187,7 +187,7 @@ class Mutator {
         return;
       }
       default:
-        std::swap(pick()->value, pick()->value);
+        pick()->value.Swap(pick()->value);
     }
   }
 

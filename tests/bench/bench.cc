@@ -1,5 +1,6 @@
 // bench [ROUNDS [JSON [PART...]]]: one table of ratios; see rounds.h for what they
-// mean. PARTs are kernels, peers, wire, calls and handover; none is all of them.
+// mean. 0 ROUNDS only try it, without large tables. PARTs are kernels, peers, wire,
+// calls and handover; none is all of them.
 #include <malloc.h>
 
 #include <algorithm>
@@ -30,7 +31,8 @@ void Measure(int count, const std::string& json, const std::vector<std::string>&
   };
   const bool on_wire = has("wire") || has("calls");
   const Region region(size_t{64} << 20);
-  const Region large(has("wire") ? size_t{1} << 30 : 4096);
+  const size_t large_bytes = count > 0 ? size_t{1} << 30 : size_t{128} << 20;
+  const Region large(has("wire") ? large_bytes : 4096);
   if (has("kernels")) want(KernelGoals());
   if (has("peers")) {
     AddPeerCases(&rounds);  // forks: before anything starts threads

@@ -32,7 +32,7 @@ void Rounds::RunAll(int count) {
   std::vector<std::string> order;
   for (const auto& [name, run] : cases_) order.push_back(name);
   std::mt19937 random(20261130);
-  for (int round = -1; round < count; ++round) {
+  for (int round = count > 0 ? -1 : 0; round < std::max(count, 1); ++round) {
     warming_up_ = round < 0;
     std::shuffle(order.begin(), order.end(), random);
     for (const std::string& name : order) Note(name, cases_.at(name)());

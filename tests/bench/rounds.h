@@ -36,7 +36,7 @@ class Rounds {
   // A further number of the run under way, as if a case of this name had given it.
   void Note(const std::string& name, double number);
 
-  // One warm-up round and `count` that count.
+  // One warm-up round and `count` that count; of 0, one that does, to see that all works.
   void RunAll(int count);
 
   // A line a goal with median, spread and target, then "N of M goals reached";

@@ -160,6 +160,23 @@ TEST(PageTest, StartsAtAVectorsAlignment) {
   }
 }
 
+TEST(PageTest, AChecksumThatOneThreadKeepsIsEveryonesOrNobodysYet) {
+  const auto pool = std::make_shared<BlockPool>(1 << 20, 0);
+  for (uint64_t round = 0; round < 200; ++round) {
+    const Page page(64, pool);
+    EXPECT_FALSE(page.checksum().has_value());
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        EXPECT_EQ(page.checksum().value_or(round), round);
+        page.KeepChecksum(round);
+        EXPECT_EQ(page.checksum(), round);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
 TEST(BlockPoolTest, AGivenBlockIsTakenAgain) {
   BlockPool pool(1 << 20, 2 << 20);
   std::byte* first = pool.Take(1 << 20);

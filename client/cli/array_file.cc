@@ -34,8 +34,8 @@ size_t ElementBytes(absl::string_view dtype) {
 absl::StatusOr<ArrayInfo> Checked(ArrayInfo array) {
   auto bytes = static_cast<int64_t>(ElementBytes(array.dtype));
   if (bytes == 0) {
-    return absl::InvalidArgumentError(absl::StrCat("must hold F32, F64, F16 or BF16, got ",
-                                                   absl::CHexEscape(array.dtype)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("must hold F32, F64, F16 or BF16, got ", absl::CHexEscape(array.dtype)));
   }
   for (const int64_t length : array.shape) {
     if (length < 0 || __builtin_mul_overflow(bytes, length, &bytes)) {

@@ -73,8 +73,8 @@ absl::Status ReadTable(const TableArgument& argument, v1::FloatTable* table) {
           : ParseSafetensors(start->content, start->file_bytes, argument.tensor);
   if (!array.ok()) return FileError(argument.file, array.status().message());
   if (array->bytes > kMaxTableBytes) {
-    return FileError(argument.file, absl::StrCat("its table is larger than ", kMaxTableBytes,
-                                                 " bytes"));
+    return FileError(argument.file,
+                     absl::StrCat("its table is larger than ", kMaxTableBytes, " bytes"));
   }
   absl::StatusOr<FilePart> data = ReadPart(argument.file, array->offset, array->bytes);
   if (!data.ok()) return data.status();
@@ -90,8 +90,10 @@ absl::Status ReadTable(const TableArgument& argument, v1::FloatTable* table) {
 absl::Status ReadTableInto(const std::string& argument, v1::EncodingSpec* spec) {
   const TableArgument parts = Split(argument);
   if (!absl::EndsWith(parts.file, ".npy") && !absl::EndsWith(parts.file, ".safetensors")) {
-    return UsageError(absl::StrCat("--table: must be [FIELD=]FILE.npy or "
-                                   "[FIELD=]FILE.safetensors[:TENSOR], got ", argument));
+    return UsageError(
+        absl::StrCat("--table: must be [FIELD=]FILE.npy or "
+                     "[FIELD=]FILE.safetensors[:TENSOR], got ",
+                     argument));
   }
   const absl::StatusOr<v1::FloatTable*> table = FindTable(parts.field, spec);
   if (!table.ok()) return table.status();

@@ -58,7 +58,8 @@ TEST(VisionBugsTest, B143_AnImageTwiceAsWideIsNoSquare) {
 
 // transformers#35411: 518 pixels to 224, 37 patches to 16. Passing a ratio of 16.1 samples
 // row i at (i + 0.5) * 37 / 16.1 - 0.5, passing the size at (i + 0.5) * 37 / 16 - 0.5;
-// the linear kernel reproduces a straight line, so that is the value. Which rule it was, the spec says.
+// the linear kernel reproduces a straight line, so that is the value. Which rule it was, the spec
+// says.
 TEST(VisionBugsTest, B144_RatioAndSizeAreTwoTables) {
   const auto row_14 = [](double scale_offset) {
     const absl::StatusOr<FilledTable> table =

@@ -1,6 +1,4 @@
 // --table: files as numpy and safetensors write them, and files that are broken.
-#include "client/cli/table_input.h"
-
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/array_file.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/table_input.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -41,8 +40,7 @@ std::string Entry(const std::string& name, const std::string& dtype, const std::
                       "],\"data_offsets\":[", begin, ",", end, "]}");
 }
 
-constexpr char kTwoByThree[] =
-    "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }     \n";
+constexpr char kTwoByThree[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }     \n";
 
 class TableInputTest : public ::testing::Test {
  protected:
@@ -78,10 +76,9 @@ TEST_F(TableInputTest, AnNpyFile) {
 
 // 1, -2 and 0.5 in each dtype; none of them is rounded.
 TEST_F(TableInputTest, EveryDTypeOfASafetensorsFile) {
-  const std::string data =
-      absl::StrCat(BytesOf<double>({1, -2, 0.5}), BytesOf<float>({1, -2, 0.5}),
-                   BytesOf<uint16_t>({0x3c00, 0xc000, 0x3800}),
-                   BytesOf<uint16_t>({0x3f80, 0xc000, 0x3f00}));
+  const std::string data = absl::StrCat(BytesOf<double>({1, -2, 0.5}), BytesOf<float>({1, -2, 0.5}),
+                                        BytesOf<uint16_t>({0x3c00, 0xc000, 0x3800}),
+                                        BytesOf<uint16_t>({0x3f80, 0xc000, 0x3f00}));
   const std::string json = absl::StrCat(
       "{\"__metadata__\":{\"format\":\"pt\"},", Entry("double", "F64", "3, 1", 0, 24), ",",
       Entry("float", "F32", "3, 1", 24, 36), ",", Entry("half", "F16", "3, 1", 36, 42), ",",
@@ -152,8 +149,7 @@ TEST_F(TableInputTest, BrokenFilesAreRefused) {
        {Entry("a", "I64", "1", 0, 4), Entry("a", "F32", "-1", 0, 4), Entry("a", "F32", "1", 4, 0),
         Entry("a", "F32", "2", 0, 8), Entry("a", "F32", "1", -4, 4), Entry("a", "F32", "x", 0, 4),
         std::string("\"a\":5"), std::string("\"a\":{}"), std::string()}) {
-    const std::string broken =
-        Safetensors(absl::StrCat("{", entries, "}"), BytesOf<float>({7}));
+    const std::string broken = Safetensors(absl::StrCat("{", entries, "}"), BytesOf<float>({7}));
     EXPECT_FALSE(ParseSafetensors(broken, broken.size(), "").ok()) << entries;
   }
 }

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "gmock/gmock.h"
-#include "grpc/health/v1/health.grpc.pb.h"
 #include "gtest/gtest.h"
 #include "tests/service/hand_over_fixture.h"
 
@@ -133,16 +132,13 @@ TEST_F(HandOverTest, ADrainingServerFinishesWhoIsInsideAndSendsTheRestAway) {
   ASSERT_TRUE(inside.Send(Framed(TableOf(kMiB))));
   gate_.WaitForArrivals(1);
   std::thread drain([&] { server_->server().Drain(std::chrono::minutes(10)); });
-  const auto health = grpc::health::v1::Health::NewStub(server_->NewChannel());
-  grpc::health::v1::HealthCheckResponse answer;
-  while (answer.status() != grpc::health::v1::HealthCheckResponse::NOT_SERVING) {
+  const auto is_open = [&] {
     grpc::ClientContext context;
-    ASSERT_TRUE(health->Check(&context, {}, &answer).ok());
-  }
-  v1::HandOverReply refused;
-  do {  // admission closes right after health has changed
-    refused = Ask(TableOf(4096));
-  } while (!refused.has_error());
+    v1::GetServerInfoResponse info;
+    return server_->stub().GetServerInfo(&context, {}, &info).ok();
+  };
+  while (is_open()) std::this_thread::yield();
+  const v1::HandOverReply refused = Ask(TableOf(4096));
   EXPECT_EQ(refused.error().code(), CodeOf(absl::StatusCode::kUnavailable));
   DetailIn<v1::RetryInfo>(refused);
 

@@ -41,6 +41,8 @@ absl::StatusOr<size_t> ResumingStream::Read(std::span<std::byte> out) {
       if (error_.ok() && fits && bytes > 0) return bytes;
     } else if (ended_) {
       return 0;
+    } else if (past_caches && ReadRest(out)) {
+      return out.size();
     } else {
       Step();
     }
@@ -130,6 +132,18 @@ absl::Status ResumingStream::Verify(CopyTarget target) {
     for (const std::span<const std::byte> piece : chunk.more_data) KeepUnread(piece);
   }
   return chunk.content_hash.empty() ? absl::OkStatus() : CheckContentHash(chunk.content_hash);
+}
+
+// Whether the stream wrote all that is left, and that is `out`. Such bytes never were
+// a message, so there is nothing to check; what they are is hashed like others.
+bool ResumingStream::ReadRest(std::span<std::byte> out) {
+  if (stream_ == nullptr || first_message_ || out.size() != header_.total_bytes() - offset_ ||
+      !stream_->ReadRest(out)) {
+    return false;
+  }
+  if (hashes_all_) hash_.Update(out);
+  offset_ += out.size();
+  return true;
 }
 
 void ResumingStream::KeepUnread(std::span<const std::byte> piece) {

@@ -55,6 +55,7 @@ class ResumingStream {
   absl::Status Accept(const TableChunk& chunk);
   absl::Status AcceptHeader(const TableChunk& chunk);
   absl::Status Verify(CopyTarget target);
+  bool ReadRest(std::span<std::byte> out);
   void KeepUnread(std::span<const std::byte> piece);
   size_t TakeUnread(std::span<std::byte> out);
   absl::Status CheckContentHash(absl::string_view from_server);

@@ -1,5 +1,9 @@
 #include "posenc/embedded_connection.h"
 
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "lib/engine/engine.h"
@@ -7,7 +11,8 @@
 namespace posenc {
 namespace {
 
-// Pages of the table as messages; each view pins its page until the next Read.
+// The header, then pages of the table as messages; each view pins its page until
+// the next Read.
 class EmbeddedTableStream final : public TableStream {
  public:
   explicit EmbeddedTableStream(absl::StatusOr<std::unique_ptr<Table>> table)
@@ -18,14 +23,17 @@ class EmbeddedTableStream final : public TableStream {
     Table& table = **table_;
     if (started_ && table.done()) return std::nullopt;
     TableChunk chunk;
-    if (!std::exchange(started_, true)) chunk.header = &table.header();
     chunk.offset = table.offset();
-    if (!table.done()) {
+    if (!std::exchange(started_, true)) {
+      chunk.header = &table.header();
+    } else {
       slice_ = table.Next();
       chunk.data = slice_.bytes;
     }
     return chunk;
   }
+
+  bool ReadRest(std::span<std::byte> out) override { return (*table_)->FillRest(out); }
 
  private:
   const absl::StatusOr<std::unique_ptr<Table>> table_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "lib/families/store.h"
@@ -12,6 +13,10 @@ namespace {
 int64_t FloorTo(int64_t value, int64_t multiple) {
   const int64_t remainder = value % multiple;
   return value - (remainder < 0 ? remainder + multiple : remainder);
+}
+
+bool IsAligned(const std::byte* data, int64_t bytes) {
+  return reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(bytes) == 0;
 }
 
 }  // namespace
@@ -109,6 +114,23 @@ Slice Table::Next() {
   }
   const int64_t first = FloorTo(place.address, shape_.tensors[tensor_].unit);
   return Take(place, Fill(place, first), first);
+}
+
+bool Table::FillRest(std::span<std::byte> out) {
+  std::vector<TensorPart> parts;
+  bool begins_a_tensor = false;
+  for (size_t i = 0; i < shape_.tensors.size(); ++i) {
+    const v1::TensorInfo& info = header_.tensors(static_cast<int>(i));
+    if (info.offset() < offset_ || info.bytes() == 0) continue;
+    begins_a_tensor = begins_a_tensor || info.offset() == offset_;
+    const Tensor& tensor = shape_.tensors[i];
+    parts.push_back({i, tensor.origin, out.subspan(info.offset() - offset_, info.bytes())});
+    if (!IsAligned(parts.back().out.data(), ElementBytes(tensor.dtype))) return false;
+  }
+  if (!begins_a_tensor) return false;
+  plan_->FillCold(shape_, parts);
+  offset_ = header_.total_bytes();
+  return true;
 }
 
 std::optional<Slice> Table::NextIfCached() {

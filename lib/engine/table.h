@@ -54,6 +54,11 @@ class Table {
   // the cache. REQUIRES: not done().
   std::optional<Slice> NextIfCached();
 
+  // Everything from offset() to the end into `out`, which has that size and is in no
+  // cache (Plan::FillCold), without pages. False, and not moved, where offset() is
+  // inside a tensor, or elements would not be aligned.
+  bool FillRest(std::span<std::byte> out);
+
  private:
   // Where offset_ lies. Addresses are of elements on the coordinate axis.
   struct Place {

@@ -38,7 +38,10 @@ std::vector<v1::GetTableRequest> Requests() {
                   "dtype": "DTYPE_BF16"}, "selection": {"position_ids": {"ids": [7, 0, 131071]}}})"),
       Request(R"({"spec": {"sinusoidal": {"d_model": 33}}, "format": {"dtype": "DTYPE_F64"},
                   "selection": {"position_range": {"end": 777}}})"),
-      Request(R"({"spec": {"alibi": {"num_heads": 12}}, "format": {"dtype": "DTYPE_F16"},
+      Request(
+          R"({"spec": {"rope": {"head_dim": 64}}, "format": {"layout": "LAYOUT_COS_AND_SIN_FULL"},
+                  "selection": {"position_range": {"begin": 1, "end": 9004}}})"),
+      Request(R"({"spec": {"alibi": {"num_heads": 14}}, "format": {"dtype": "DTYPE_F16"},
                   "selection": {"attention_grid": {"query_length": 300, "key_length": 500}}})"),
       Request(R"({"spec": {"t5": {}},
                   "selection": {"attention_grid": {"query_length": 401, "key_length": 501}}})"),

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -110,6 +111,36 @@ TEST(TableTest, ResumedAtEveryOffsetGivesTheRest) {
       EXPECT_EQ(ReadAll(Open(c, plan, &pages, 256, offset).get()), all.substr(offset));
     }
   }
+}
+
+TEST(TableTest, FillRestGivesWhatNextWouldFromTheStartOfATensor) {
+  int filled = 0;
+  for (const Case& c : kCases) {
+    const std::string all = Expected(c);
+    SingleFlightCache<Page> pages(1 << 20);
+    const auto plan = std::make_shared<AddressPlan>();
+    for (size_t offset = 0; offset < all.size(); ++offset) {
+      const auto table = Open(c, plan, &pages, 256, offset);
+      std::vector<int32_t> out(all.size() / 4 + 1);
+      const auto rest = std::as_writable_bytes(std::span(out)).first(all.size() - offset);
+      const bool begins_a_tensor = offset % (all.size() / c.tensors) == 0;
+      ASSERT_EQ(table->FillRest(rest), begins_a_tensor) << offset;
+      EXPECT_EQ(table->offset(), begins_a_tensor ? all.size() : offset);
+      if (!begins_a_tensor) continue;
+      EXPECT_EQ(std::memcmp(rest.data(), all.data() + offset, rest.size()), 0);
+      ++filled;
+    }
+  }
+  EXPECT_EQ(filled, 10);  // the tensors of kCases that are not empty
+}
+
+TEST(TableTest, FillRestLeavesMemoryThatIsNotAligned) {
+  SingleFlightCache<Page> pages(1 << 20);
+  const auto table = Open(kCases[0], std::make_shared<AddressPlan>(), &pages, 256, 0);
+  std::vector<int32_t> out(Expected(kCases[0]).size() / 4 + 1);
+  const auto bytes = std::as_writable_bytes(std::span(out));
+  EXPECT_FALSE(table->FillRest(bytes.subspan(1, Expected(kCases[0]).size())));
+  EXPECT_EQ(table->offset(), 0u);
 }
 
 TEST(TableTest, NextIfCachedGivesWhatNextWouldAndComputesNothing) {

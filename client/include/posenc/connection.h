@@ -58,6 +58,11 @@ class TableStream {
   // The next message, valid until the next call; nullopt after the last; or the
   // status that the stream ended with. Not called again after an end.
   virtual absl::StatusOr<std::optional<TableChunk>> Read() = 0;
+
+  // All bytes after those of the last message, straight into `out`, which has their
+  // size: where they are made in this process, and in one go. False where they are
+  // not; then nothing has changed. REQUIRES: as for Read, which has given the header.
+  virtual bool ReadRest(std::span<std::byte> /*out*/) { return false; }
 };
 
 // A table in memory that the server made and sealed: nobody can change it.

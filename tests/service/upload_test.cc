@@ -86,9 +86,12 @@ ReadResult Upload(TestServer& server, const std::vector<Message>& messages) {
   return call.Read();
 }
 
-void WaitUntilNoStreamIsActive(TestServer& server) {
-  while (server.Info().active_streams() > 0) std::this_thread::yield();
+// A call gives back what it held before its stream stops counting.
+void WaitUntilStreamsAre(TestServer& server, uint64_t most) {
+  while (server.Info().active_streams() > most) std::this_thread::yield();
 }
+
+void WaitUntilNoStreamIsActive(TestServer& server) { WaitUntilStreamsAre(server, 0); }
 
 TEST(UploadTest, AnUploadedTableIsTheOneThatCameInTheRequest) {
   TestServer server;
@@ -268,6 +271,7 @@ TEST_F(UploadBudgetTest, WhatOthersHoldIsUnavailableUntilTheyAreDone) {
   first.Send({Messages(Resample(4), "").front()});
   grpc::Status status;
   for (int i = 0; i < 10000 && status.ok(); ++i) {  // until the first one has its place
+    WaitUntilStreamsAre(server, 1);  // the last try has given its place back
     status = Upload(server, Messages(Resample(4), Numbers(16))).status;
   }
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);

@@ -32,7 +32,7 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types =
                     "qwen2_moe qwen3_moe starcoder2 arcee dots1 olmo olmo2 olmoe "
                     "nemotron-nas exaone xverse deepseek aquila yi minicpm minicpm4 minicpmv "
-                    "telechat telechat2 telechat3 granite granitemoe "
+                    "telechat2 telechat3 granite granitemoe "
                     "granitemoeshared diffllama doge moshi"},
     ModelFamily{.model_types = "internlm2 internlm3",
                 .rope = {.growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64, .divide_positions = true}},

@@ -55,7 +55,7 @@ uint64_t PeakWhileReading(const ServerProcess& server, const std::string& addres
   *bytes = 0;
   while (reader->Read(&message)) {
     *bytes += message.data().size();
-    if (*bytes % (64 * kMiB) == 0) peak = std::max(peak, server.ResidentBytes());
+    if (*bytes % (16 * kMiB) == 0) peak = std::max(peak, server.ResidentBytes());
   }
   EXPECT_TRUE(reader->Finish().ok());
   return peak;
@@ -83,6 +83,29 @@ TEST(MemoryTest, StalledReadersAndAFourGibTableGrowTheServerByLessThan64MiBBeyon
   EXPECT_TRUE(
       Read(*PositionalEncodingService::NewStub(Connect(addresses[0])), Table(64, 7)).status.ok());
   EXPECT_LT(server.ResidentBytes(), before + kAllowedBytes);
+}
+
+TEST(MemoryTest, ThirtyTwoReadersAtOnceGrowTheServerByLessThan64MiBBeyondItsCache) {
+  ServerProcess server(
+      {"--listen=127.0.0.1:0", "--page-cache-bytes=" + std::to_string(kCacheMiB) + "MiB"});
+  const std::string address = server.address();
+  ASSERT_TRUE(
+      Read(*PositionalEncodingService::NewStub(Connect(address)), Table(1, 99)).status.ok());
+  const uint64_t before = server.ResidentBytes();
+
+  std::vector<uint64_t> bytes(32);
+  std::vector<uint64_t> peaks(bytes.size());
+  std::vector<std::thread> readers;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    readers.emplace_back([&, i] {
+      peaks[i] = PeakWhileReading(server, address, Table(64, static_cast<int>(i)), &bytes[i]);
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_THAT(bytes, ::testing::Each(64 * kMiB));
+  const uint64_t peak = *std::max_element(peaks.begin(), peaks.end());
+  EXPECT_LT(peak, before + kAllowedBytes);
+  RecordProperty("grown_mib", static_cast<int>((peak - std::min(peak, before)) / kMiB));
 }
 
 // Minor and major faults so far: fields 10 and 12 of /proc/PID/stat.

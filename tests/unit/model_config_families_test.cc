@@ -309,7 +309,7 @@ TEST(FamilyRowsTest, LayersAreOfSoManyKindsOnly) {
 
 // What is not known is refused by its name.
 TEST(FamilyRowsTest, FamiliesThatAreNotComputedAreNamed) {
-  for (const char* model_type : {"speecht5", "udop", "clvp"}) {
+  for (const char* model_type : {"speecht5", "udop", "clvp", "telechat"}) {
     EXPECT_EQ(Refusal(absl::StrCat(R"({"model_type": ")", model_type, "\"}")),
               absl::StrCat("config_json/model_type: is not a model family that is known here: \"",
                            model_type, "\""));

@@ -1,7 +1,6 @@
 #include "lib/families/t5_buckets.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "lib/numeric/elementary.h"
 
@@ -52,10 +51,13 @@ std::vector<int64_t> T5BucketFirstDistances(const T5Buckets& buckets) {
   for (int64_t bucket = 0; bucket < buckets.num_buckets; ++bucket) {
     // The last bucket is reached by max_distance at the latest, where the two
     // logarithms are of the same ratio and differ by a rounding at most.
-    const auto distances = std::views::iota(bucket < formula.max_exact() ? bucket : first.back(),
-                                            buckets.max_distance + 1);
-    first.push_back(*std::ranges::partition_point(
-        distances, [&](int64_t distance) { return formula.Bucket(distance) < bucket; }));
+    int64_t below = (bucket < formula.max_exact() ? bucket : first.back()) - 1;
+    int64_t reached = buckets.max_distance;
+    while (reached - below > 1) {
+      const int64_t middle = below + (reached - below) / 2;
+      (formula.Bucket(middle) < bucket ? below : reached) = middle;
+    }
+    first.push_back(reached);
   }
   return first;
 }

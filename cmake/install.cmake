@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 
 set(exported
   proto grpc health client_core client embedded
-  base hash cache numeric families model_config engine)
+  base hash memory cache numeric families model_config engine)
 foreach(name ${exported})
   set_target_properties(posenc_${name} PROPERTIES EXPORT_NAME ${name})
   install(TARGETS posenc_${name} EXPORT posenc ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "lib/memory/stream_copy.h"
 #include "lib/numeric/dtype.h"
-#include "lib/numeric/stream_copy.h"
 
 namespace posenc {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <memory>
 
-#include "lib/numeric/stream_copy.h"
+#include "lib/memory/stream_copy.h"
 
 namespace posenc {
 namespace {

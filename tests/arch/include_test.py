@@ -12,19 +12,20 @@ PROTO = {"posenc/v1"}
 ALLOWED = {
     "lib/base": {"lib/base"},
     "lib/hash": {"lib/hash"},
+    "lib/memory": {"lib/memory"},
     "lib/numeric": {"lib/base", "lib/numeric"},
-    "lib/families": {"lib/base", "lib/numeric", "lib/families"},
+    "lib/families": {"lib/base", "lib/memory", "lib/numeric", "lib/families"},
     "lib/model_config": {"lib/base", "lib/model_config"},
     "lib/cache": {"lib/hash", "lib/cache"},
     "lib/engine": {"lib/base", "lib/hash", "lib/cache", "lib/families", "lib/model_config", "lib/engine"},
     "server": {"lib/base", "lib/hash", "lib/cache", "lib/engine", "server"},
-    "client": {"posenc", "client", "lib/hash"},  # public headers are "posenc/...", without v1
+    "client": {"posenc", "client", "lib/hash", "lib/memory"},  # public headers are "posenc/...", without v1
     "client/embedded": {"posenc", "client", "client/embedded", "lib/engine"},
     "client/cli": {"posenc", "client", "client/embedded", "client/cli", "lib/numeric"},
 }
-NO_PROTO = {"lib/hash", "lib/numeric", "lib/cache"}
-NO_GRPC = {"lib/base", "lib/hash", "lib/numeric", "lib/families", "lib/model_config", "lib/cache",
-           "lib/engine", "client/embedded"}
+NO_PROTO = {"lib/hash", "lib/memory", "lib/numeric", "lib/cache"}
+NO_GRPC = {"lib/base", "lib/hash", "lib/memory", "lib/numeric", "lib/families",
+           "lib/model_config", "lib/cache", "lib/engine", "client/embedded"}
 NO_LOGGING = NO_GRPC - {"client/embedded"}
 
 INCLUDE = re.compile(r'^\s*#include\s+["<]([^">]+)[">]', re.MULTILINE)

@@ -1,7 +1,7 @@
 // Copies into memory that is in no cache and is not read soon: non-temporal stores
 // write whole lines of it, where others would read each line first and write it twice.
-#ifndef POSENC_LIB_NUMERIC_STREAM_COPY_H_
-#define POSENC_LIB_NUMERIC_STREAM_COPY_H_
+#ifndef POSENC_LIB_MEMORY_STREAM_COPY_H_
+#define POSENC_LIB_MEMORY_STREAM_COPY_H_
 
 #include <cstddef>
 #include <span>
@@ -16,4 +16,4 @@ void FinishStreams();
 
 }  // namespace posenc
 
-#endif  // POSENC_LIB_NUMERIC_STREAM_COPY_H_
+#endif  // POSENC_LIB_MEMORY_STREAM_COPY_H_

@@ -1,4 +1,4 @@
-#include "lib/numeric/stream_copy.h"
+#include "lib/memory/stream_copy.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 // Compiled once for each instruction set; the best is chosen at run time.
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "lib/numeric/stream_copy.cc"
+#define HWY_TARGET_INCLUDE "lib/memory/stream_copy.cc"
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"

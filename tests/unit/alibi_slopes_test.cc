@@ -15,6 +15,7 @@
 #include "lib/numeric/dtype.h"
 #include "tests/support/reference.h"
 #include "tests/support/tables.h"
+#include "tests/unit/alibi_testing.h"
 
 namespace posenc::testing {
 namespace {
@@ -22,14 +23,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-std::vector<float> Slopes(int64_t num_heads, v1::SlopeRounding rounding = v1::SLOPE_ROUNDING_PRESS,
-                          double alibi_bias_max = 8.0) {
-  v1::EncodingSpec spec;
-  spec.mutable_alibi()->set_num_heads(num_heads);
-  spec.mutable_alibi()->set_alibi_bias_max(alibi_bias_max);
-  spec.mutable_alibi()->set_slope_rounding(rounding);
-  return AlibiSlopes(Canonicalize(spec)->proto().alibi());
-}
 // The slow twin: 2^(-M k / n), rounded once.
 float RealSlope(double alibi_bias_max, int64_t k, int64_t n) {
   return Pow(Real(2.0), -Real(alibi_bias_max) * Real::FromInt(k) / Real::FromInt(n)).ToFloat();

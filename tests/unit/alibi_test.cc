@@ -14,6 +14,7 @@
 #include "lib/numeric/dtype.h"
 #include "tests/support/reference.h"
 #include "tests/support/tables.h"
+#include "tests/unit/alibi_testing.h"
 
 namespace posenc::testing {
 namespace {
@@ -21,14 +22,6 @@ namespace {
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-std::vector<float> Slopes(int64_t num_heads, v1::SlopeRounding rounding = v1::SLOPE_ROUNDING_PRESS,
-                          double alibi_bias_max = 8.0) {
-  v1::EncodingSpec spec;
-  spec.mutable_alibi()->set_num_heads(num_heads);
-  spec.mutable_alibi()->set_alibi_bias_max(alibi_bias_max);
-  spec.mutable_alibi()->set_slope_rounding(rounding);
-  return AlibiSlopes(Canonicalize(spec)->proto().alibi());
-}
 // x-transformers#85: of 8 heads, 4 carry a bias; the last four have none at all,
 // not even a negative zero.
 TEST(AlibiTest, HeadsWithoutABiasAreZero) {

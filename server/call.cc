@@ -29,7 +29,7 @@ bool IsRequestId(absl::string_view id) {
          });
 }
 
-std::string RequestId(const grpc::CallbackServerContext& context) {
+std::string RequestId(const grpc::ServerContext& context) {
   const auto found = context.client_metadata().find(kRequestIdKey);
   if (found == context.client_metadata().end()) return NewRequestId();
   const absl::string_view id(found->second.data(), found->second.size());
@@ -53,7 +53,7 @@ std::string CodeName(const grpc::Status& status) {
 
 }  // namespace
 
-Call::Call(grpc::CallbackServerContext* context, absl::string_view method)
+Call::Call(grpc::ServerContext* context, absl::string_view method)
     : context_(context),
       method_(method),
       request_id_(RequestId(*context)),

@@ -20,7 +20,7 @@ class Call {
   // The id is the caller's `x-request-id` if that is 1 to 64 characters of
   // [A-Za-z0-9._-], else a new one. It travels back in the trailing metadata:
   // initial metadata of an error would switch off the client's retries.
-  Call(grpc::CallbackServerContext* context, absl::string_view method);
+  Call(grpc::ServerContext* context, absl::string_view method);
 
   // The status to finish with, which the log line will show.
   grpc::Status End(const absl::Status& status);
@@ -34,7 +34,7 @@ class Call {
  private:
   bool DeadlinePassed() const;
 
-  grpc::CallbackServerContext* const context_;
+  grpc::ServerContext* const context_;
   const absl::string_view method_;
   const std::string request_id_;
   const std::string peer_;  // unknown to gRPC once the connection is lost

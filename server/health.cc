@@ -3,7 +3,14 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "posenc/v1/service.grpc.pb.h"
+#include "server/grpc_status.h"
+#include "server/request.h"
+#include "server/watched_reactor.h"
 
 namespace posenc::server {
 namespace {
@@ -18,22 +25,84 @@ bool IsKnown(absl::string_view service) {
   return service.empty() || service == v1::PositionalEncodingService::service_full_name();
 }
 
+grpc::ByteBuffer Serialized(HealthCheckResponse::ServingStatus status) {
+  HealthCheckResponse response;
+  response.set_status(status);
+  const grpc::Slice slice(response.SerializeAsString());
+  return {&slice, 1};
+}
+
 }  // namespace
 
-// Deletes itself when done. All fields but response are guarded by mutex_.
-class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheckResponse> {
+// Deletes itself when done.
+class HealthService::Checker final : public WatchedReactor {
  public:
-  Watcher(HealthService* owner, bool known_service) : health(owner), known(known_service) {}
+  Checker(HealthService* health, std::unique_ptr<IncomingCall> call)
+      : WatchedReactor(std::move(call), health->stalls_), health_(health) {
+    WaitSince(Clock::now());
+    StartRead(&message_);
+  }
+
+ private:
+  void OnReadDone(bool /*ok*/) override {
+    StopWaiting();
+    HealthCheckRequest request;
+    if (const absl::Status status = ParseRequest(&message_, &request); !status.ok()) {
+      return Finish(ToGrpcStatus(status));
+    }
+    if (!IsKnown(request.service())) {
+      return Finish({grpc::StatusCode::NOT_FOUND, "unknown service"});
+    }
+    StartWriteAndFinish(Serialized(health_->IsServing() ? HealthCheckResponse::SERVING
+                                                        : HealthCheckResponse::NOT_SERVING),
+                        grpc::Status::OK);
+  }
+  void OnDone() override { delete this; }
+
+  HealthService* const health_;
+  grpc::ByteBuffer message_;
+};
+
+// Deletes itself when done. All but `health` and `known` is guarded by mutex_; `told`
+// stays as it is while it is written.
+class HealthService::Watcher final : public WatchedReactor {
+ public:
+  Watcher(HealthService* owner, std::unique_ptr<IncomingCall> call)
+      : WatchedReactor(std::move(call), owner->stalls_), health(owner) {
+    WaitSince(Clock::now());
+    StartRead(&message_);
+  }
 
   HealthService* const health;
-  const bool known;
-  HealthCheckResponse response;  // of the one who writes
+  bool known = false;
   HealthCheckResponse::ServingStatus told = HealthCheckResponse::UNKNOWN;
+  bool watched = false;  // among watchers_: the request has come
   bool writing = false;
   bool cancelled = false;
   bool finished = false;
 
+  void Do(Step step) {
+    switch (step) {
+      case Step::kNothing:
+        return;
+      case Step::kWrite:
+        return StartWrite(Serialized(told));
+      case Step::kFinish:
+        return Finish({grpc::StatusCode::UNAVAILABLE,
+                       "the server is stopping, or has as many watches as it takes"});
+    }
+  }
+
  private:
+  void OnReadDone(bool /*ok*/) override {
+    StopWaiting();
+    HealthCheckRequest request;
+    if (const absl::Status status = ParseRequest(&message_, &request); !status.ok()) {
+      return Finish(ToGrpcStatus(status));
+    }
+    known = IsKnown(request.service());
+    health->Watch(this);
+  }
   void Continue(bool* flag, bool value) {
     Step step;
     {
@@ -41,13 +110,14 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
       *flag = value;
       step = health->NextStep(this);
     }
-    Do(step, this);
+    Do(step);
   }
 
   void OnWriteDone(bool ok) override {
     if (!ok) OnCancel();
     Continue(&writing, false);
   }
+  // Also before the request has come: its reaction ends the call then.
   void OnCancel() override { Continue(&cancelled, true); }
   void OnDone() override {
     {
@@ -57,19 +127,20 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
     }
     delete this;
   }
+
+  grpc::ByteBuffer message_;
 };
 
 HealthService::~HealthService() = default;
 
 // REQUIRES: mutex_ is held, and the step is done right after it is free.
 HealthService::Step HealthService::NextStep(Watcher* watcher) {
-  if (watcher->writing || watcher->finished) return Step::kNothing;
+  if (!watcher->watched || watcher->writing || watcher->finished) return Step::kNothing;
   const auto now = !watcher->known ? HealthCheckResponse::SERVICE_UNKNOWN
                    : serving_      ? HealthCheckResponse::SERVING
                                    : HealthCheckResponse::NOT_SERVING;
   if (!watcher->cancelled && watcher->told != now) {
     watcher->told = now;
-    watcher->response.set_status(now);
     watcher->writing = true;
     return Step::kWrite;
   }
@@ -78,18 +149,6 @@ HealthService::Step HealthService::NextStep(Watcher* watcher) {
     return Step::kFinish;
   }
   return Step::kNothing;
-}
-
-void HealthService::Do(Step step, Watcher* watcher) {
-  switch (step) {
-    case Step::kNothing:
-      return;
-    case Step::kWrite:
-      return watcher->StartWrite(&watcher->response);
-    case Step::kFinish:
-      return watcher->Finish({grpc::StatusCode::UNAVAILABLE,
-                              "the server is stopping, or has as many watches as it takes"});
-  }
 }
 
 void HealthService::StepAll() {
@@ -102,7 +161,7 @@ void HealthService::StepAll() {
       if (step != Step::kNothing) steps.emplace_back(watcher, step);
     }
   }
-  for (const auto& [watcher, step] : steps) Do(step, watcher);
+  for (const auto& [watcher, step] : steps) watcher->Do(step);
 }
 
 void HealthService::SetServing(bool serving) {
@@ -128,35 +187,27 @@ bool HealthService::EndWatches(std::chrono::steady_clock::time_point deadline) {
   return true;
 }
 
-grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* context,
-                                               const HealthCheckRequest* request,
-                                               HealthCheckResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-  if (!IsKnown(request->service())) {
-    reactor->Finish({grpc::StatusCode::NOT_FOUND, "unknown service"});
-    return reactor;
-  }
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    response->set_status(serving_ ? HealthCheckResponse::SERVING
-                                  : HealthCheckResponse::NOT_SERVING);
-  }
-  reactor->Finish(grpc::Status::OK);
-  return reactor;
+bool HealthService::IsServing() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return serving_;
 }
 
-grpc::ServerWriteReactor<HealthCheckResponse>* HealthService::Watch(
-    grpc::CallbackServerContext* /*context*/, const HealthCheckRequest* request) {
-  auto* const watcher = new Watcher(this, IsKnown(request->service()));
+void HealthService::Watch(Watcher* watcher) {
   Step step;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     watchers_.insert(watcher);
+    watcher->watched = true;
     if (watchers_.size() > kMaxWatches) watcher->cancelled = true;
     step = NextStep(watcher);
   }
-  Do(step, watcher);
-  return watcher;
+  watcher->Do(step);
+}
+
+void HealthService::AddTo(Router* router) {
+  const std::string name = grpc::health::v1::Health::service_full_name();
+  router->Add(name, "Check", [this](auto call) { new Checker(this, std::move(call)); });
+  router->Add(name, "Watch", [this](auto call) { new Watcher(this, std::move(call)); });
 }
 
 }  // namespace posenc::server

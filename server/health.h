@@ -9,16 +9,20 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/string_view.h"
-#include "grpc/health/v1/health.grpc.pb.h"
+#include "server/router.h"
+#include "server/stall_watchdog.h"
 
 namespace posenc::server {
 
 // Thread-safe. Knows the service "" (the server) and that of posenc.v1.
-class HealthService final : public grpc::health::v1::Health::CallbackService {
+class HealthService final {
  public:
-  HealthService() = default;
-  ~HealthService() override;
+  // Calls that do not send their request are cut off by `stalls`.
+  explicit HealthService(StallWatchdog* stalls) : stalls_(stalls) {}
+  ~HealthService();
+
+  // Must outlive the calls.
+  void AddTo(Router* router);
 
   // Tells every Watch. NOT_SERVING until the first call.
   void SetServing(bool serving);
@@ -28,21 +32,18 @@ class HealthService final : public grpc::health::v1::Health::CallbackService {
   // were none.
   bool EndWatches(std::chrono::steady_clock::time_point deadline);
 
-  grpc::ServerUnaryReactor* Check(grpc::CallbackServerContext* context,
-                                  const grpc::health::v1::HealthCheckRequest* request,
-                                  grpc::health::v1::HealthCheckResponse* response) override;
-  grpc::ServerWriteReactor<grpc::health::v1::HealthCheckResponse>* Watch(
-      grpc::CallbackServerContext* context,
-      const grpc::health::v1::HealthCheckRequest* request) override;
-
  private:
+  class Checker;
   class Watcher;
   // What a watcher does next; done outside the lock.
   enum class Step { kNothing, kWrite, kFinish };
 
+  bool IsServing();
+  void Watch(Watcher* watcher);
   Step NextStep(Watcher* watcher);
-  static void Do(Step step, Watcher* watcher);
   void StepAll();
+
+  StallWatchdog* const stalls_;
 
   // While mutex_ is free: watchers_ are alive, and each is either writing,
   // finished, or has nothing to tell.

@@ -104,6 +104,8 @@ void AddLimits(CLI::App* app, ServerOptions* options) {
            "Tables to send at the same time");
   AddCount(app, "--compute-threads", &options->compute_threads, kMaxThreads,
            "Threads that compute; 0: one a processor");
+  AddCount(app, "--event-threads", &options->event_threads, kMaxThreads,
+           "Threads that move calls and bytes; 0: one for two processors, at most 16");
   AddBytes(app, "--page-cache-bytes", &options->engine.page_cache_bytes, 0, kMaxBytes,
            "Budget for pages of tables");
   AddBytes(app, "--plan-cache-bytes", &options->engine.plan_cache_bytes, 0, kMaxBytes,

@@ -5,11 +5,16 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "grpc/grpc.h"
+#include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/server_builder.h"
+#include "grpcpp/support/method_handler.h"
 #include "lib/base/status.h"
+#include "posenc/v1/service.grpc.pb.h"
 
 namespace posenc::server {
 namespace {
@@ -50,6 +55,13 @@ uint64_t ComputeThreads(const ServerOptions& options) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
+// One can move what two processors compute; more than gRPC's own number would not help.
+uint64_t EventThreads(const ServerOptions& options) {
+  constexpr uint64_t kMost = 16;
+  if (options.event_threads > 0) return options.event_threads;
+  return std::clamp<uint64_t>(std::thread::hardware_concurrency() / 2, 1, kMost);
+}
+
 v1::Limits LimitsOf(const ServerOptions& options) {
   v1::Limits limits;
   limits.set_max_table_bytes(options.engine.max_table_bytes);
@@ -76,6 +88,20 @@ void SetConnectionArguments(const ServerOptions& options, grpc::ServerBuilder* b
       GRPC_ARG_MAX_CONCURRENT_STREAMS,
       ClampToInt(options.max_concurrent_streams + options.max_queue + kSmallCalls));
 }
+
+// Reflection lists the services that gRPC knows a method of: this one, which nobody
+// calls, stands for those of the router.
+class NamedService final : public grpc::Service {
+ public:
+  explicit NamedService(absl::string_view name) : path_(absl::StrCat("/", name, "/")) {
+    AddMethod(new grpc::internal::RpcServiceMethod(path_.c_str(),
+                                                   grpc::internal::RpcMethod::NORMAL_RPC,
+                                                   new grpc::internal::UnknownMethodHandler("")));
+  }
+
+ private:
+  const std::string path_;
+};
 
 // The reflection library adds itself to every server of a process that links it;
 // this takes it out again.
@@ -123,7 +149,11 @@ Server::Server(const ServerOptions& options, Listeners listeners)
       pool_({.threads = ComputeThreads(options),
              .max_queue = options.max_queue,
              .before_job = options.before_job}),
-      service_(parts_) {}
+      service_(parts_),
+      health_(&stalls_) {
+  service_.AddTo(&router_);
+  health_.AddTo(&router_);
+}
 
 absl::Status Server::Listen(const ServerOptions& options) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();  // or the linker drops it
@@ -131,11 +161,21 @@ absl::Status Server::Listen(const ServerOptions& options) {
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   SetConnectionArguments(options, &builder);
   listeners_.AddTo(&builder);
-  builder.RegisterService(&service_);
-  builder.RegisterService(&health_);
+  builder.RegisterAsyncGenericService(&calls_);
+  if (options.reflection) {
+    for (const char* name : {v1::PositionalEncodingService::service_full_name(),
+                             grpc::health::v1::Health::service_full_name()}) {
+      services_.push_back(std::make_unique<NamedService>(name));
+      builder.RegisterService(services_.back().get());
+    }
+  }
+  for (uint64_t i = 0; i < EventThreads(options); ++i) {
+    call_queues_.emplace_back(builder.AddCompletionQueue(), &calls_, &router_);
+  }
   grpc_server_ = builder.BuildAndStart();
   ASSIGN_OR_RETURN(addresses_, listeners_.Bound());
   if (grpc_server_ == nullptr) return absl::InternalError("gRPC could not start");
+  for (CallQueue& queue : call_queues_) queue.Start();
   return absl::OkStatus();
 }
 
@@ -167,6 +207,7 @@ void Server::Drain(std::chrono::nanoseconds grace) {
   const auto last_answer = watched ? Clock::now() : admission_.last_leave();
   const auto end = empty ? std::min(deadline, last_answer + kGoodbye) : Clock::now();
   grpc_server_->Shutdown(std::chrono::system_clock::now() + (end - Clock::now()));
+  call_queues_.clear();
 }
 
 void Server::HurryUp() { admission_.HurryUp(); }

@@ -6,22 +6,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/generic/async_generic_service.h"
+#include "grpcpp/impl/codegen/service_type.h"
 #include "grpcpp/server.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "lib/engine/engine.h"
 #include "server/admission.h"
+#include "server/call_queue.h"
 #include "server/compute_pool.h"
 #include "server/content_hashes.h"
 #include "server/hand_over.h"
 #include "server/health.h"
 #include "server/listen.h"
 #include "server/places.h"
+#include "server/router.h"
 #include "server/service.h"
 #include "server/shared_tables.h"
 #include "server/small_answers.h"
@@ -43,7 +48,8 @@ struct ServerOptions {
   uint64_t max_queue = 128;
   uint64_t max_concurrent_streams = 128;
   uint64_t answer_cache_bytes = uint64_t{16} << 20;
-  uint64_t compute_threads = 0;                                       // 0: one a processor
+  uint64_t compute_threads = 0;  // 0: one a processor
+  uint64_t event_threads = 0;    // that move calls and bytes; 0: one for two processors
   std::chrono::nanoseconds stall_timeout = std::chrono::seconds(30);  // 0: never
   // Tables are handed over as memory to this user's processes, at PATH.memfd of each
   // unix:PATH, and kept for it up to share_memory_bytes.
@@ -96,8 +102,12 @@ class Server {
   ComputePool pool_;
   Service service_;
   HealthService health_;
+  Router router_;
   std::unique_ptr<HandOver> hand_over_;
   std::vector<std::string> addresses_;
+  std::vector<std::unique_ptr<grpc::Service>> services_;  // what reflection shows of router_
+  grpc::AsyncGenericService calls_;
+  std::list<CallQueue> call_queues_;
   std::unique_ptr<grpc::Server> grpc_server_;
 };
 

@@ -1,7 +1,11 @@
 #include "server/service.h"
 
+#include <string>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "posenc/v1/service.grpc.pb.h"
 #include "server/grpc_status.h"
 #include "server/table_stream.h"
 #include "server/table_upload.h"
@@ -15,54 +19,28 @@ absl::Status QueueFullError(const ServiceParts& parts) {
       absl::Milliseconds(100));
 }
 
-grpc::ServerWriteReactor<grpc::ByteBuffer>* Service::GetTable(grpc::CallbackServerContext* context,
-                                                              const grpc::ByteBuffer* request) {
-  auto* stream = new TableStream(parts_, context, *request);
-  stream->Start();
-  return stream;
-}
-
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Service::GetTableFromUpload(
-    grpc::CallbackServerContext* context) {
-  auto* upload = new TableUpload(parts_, context);
-  upload->Start();
-  return upload;
-}
-
-grpc::ServerUnaryReactor* Service::DescribeTable(grpc::CallbackServerContext* context,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
-  auto* call = new UnaryCall<v1::DescribeTableRequest, v1::DescribeTableResponse>(
-      parts_, context, "DescribeTable", *request, response,
-      [this](const v1::DescribeTableRequest& parsed) {
-        return parts_.engine->DescribeTable(parsed);
-      });
-  call->Start();
-  return call;
-}
-
-grpc::ServerUnaryReactor* Service::ResolveModelConfig(grpc::CallbackServerContext* context,
-                                                      const grpc::ByteBuffer* request,
-                                                      grpc::ByteBuffer* response) {
-  auto* call = new UnaryCall<v1::ResolveModelConfigRequest, v1::ResolveModelConfigResponse>(
-      parts_, context, "ResolveModelConfig", *request, response,
-      [this](const v1::ResolveModelConfigRequest& parsed) {
-        return parts_.engine->ResolveModelConfig(parsed);
-      });
-  call->Start();
-  return call;
-}
-
-// Answered on gRPC's thread: a few counters, which an operator wants most when
-// the pool is full.
-grpc::ServerUnaryReactor* Service::GetServerInfo(grpc::CallbackServerContext* context,
-                                                 const grpc::ByteBuffer* request,
-                                                 grpc::ByteBuffer* response) {
-  auto* call = new UnaryCall<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
-      parts_, context, "GetServerInfo", *request, response,
-      [this](const v1::GetServerInfoRequest&) { return ServerInfo(); });
-  call->AnswerHere();
-  return call;
+// GetServerInfo is answered on the queue's thread: a few counters, which an operator
+// wants most when the pool is full.
+void Service::AddTo(Router* router) const {
+  const std::string name = v1::PositionalEncodingService::service_full_name();
+  router->Add(name, "GetTable", [this](auto call) { new TableStream(parts_, std::move(call)); });
+  router->Add(name, "GetTableFromUpload",
+              [this](auto call) { new TableUpload(parts_, std::move(call)); });
+  router->Add(name, "DescribeTable", [this](auto call) {
+    new UnaryCall<v1::DescribeTableRequest, v1::DescribeTableResponse>(
+        parts_, std::move(call), "DescribeTable", Where::kPool,
+        [this](const auto& request) { return parts_.engine->DescribeTable(request); });
+  });
+  router->Add(name, "ResolveModelConfig", [this](auto call) {
+    new UnaryCall<v1::ResolveModelConfigRequest, v1::ResolveModelConfigResponse>(
+        parts_, std::move(call), "ResolveModelConfig", Where::kPool,
+        [this](const auto& request) { return parts_.engine->ResolveModelConfig(request); });
+  });
+  router->Add(name, "GetServerInfo", [this](auto call) {
+    new UnaryCall<v1::GetServerInfoRequest, v1::GetServerInfoResponse>(
+        parts_, std::move(call), "GetServerInfo", Where::kHere,
+        [this](const auto&) { return ServerInfo(); });
+  });
 }
 
 v1::GetServerInfoResponse Service::ServerInfo() const {

@@ -10,40 +10,32 @@
 
 namespace posenc::server {
 
-template <typename Reactor>
-TableSender<Reactor>::TableSender(const ServiceParts& parts, grpc::CallbackServerContext* context,
-                                  absl::string_view method)
-    : parts_(parts), context_(context), call_(context, method) {
-  parts_.stalls->Watch(this);
-}
+TableSender::TableSender(const ServiceParts& parts, std::unique_ptr<IncomingCall> call,
+                         absl::string_view method)
+    : WatchedReactor(std::move(call), parts.stalls), parts_(parts), call_(context(), method) {}
 
-template <typename Reactor>
-absl::Status TableSender<Reactor>::Enter(CallKind kind) {
+absl::Status TableSender::Enter(CallKind kind) {
   RETURN_IF_ERROR(parts_.admission->Enter(kind));
   entered_ = kind;
   return absl::OkStatus();
 }
 
-template <typename Reactor>
-void TableSender<Reactor>::BeginOnPool(Step step) {
+void TableSender::BeginOnPool(Step step) {
   if (!parts_.pool->TrySubmit([this, step = std::move(step)] { Run(step); })) {
     End(QueueFullError(parts_));
   }
 }
 
-template <typename Reactor>
-void TableSender<Reactor>::ContinueOnPool(Step step) {
+void TableSender::ContinueOnPool(Step step) {
   parts_.pool->Continue([this, step = std::move(step)] { Run(step); });
 }
 
-template <typename Reactor>
-void TableSender<Reactor>::Run(const Step& step) {
+void TableSender::Run(const Step& step) {
   const absl::Status status = Guarded(step);
   if (!status.ok()) End(status);  // else the turn is gRPC's, and `this` maybe gone
 }
 
-template <typename Reactor>
-absl::Status TableSender<Reactor>::Answer(v1::GetTableRequest request, const std::string& key) {
+absl::Status TableSender::Answer(v1::GetTableRequest request, const std::string& key) {
   ASSIGN_OR_RETURN(table_, parts_.engine->GetTable(std::move(request)));
   chunks_.emplace(table_->header(), table_->offset(), parts_.content_hashes);
   ASSIGN_OR_RETURN(next_, Prepare());
@@ -52,22 +44,19 @@ absl::Status TableSender<Reactor>::Answer(v1::GetTableRequest request, const std
   return absl::OkStatus();
 }
 
-template <typename Reactor>
-void TableSender<Reactor>::AnswerAgain(const SmallAnswer& known) {
+void TableSender::AnswerAgain(const SmallAnswer& known) {
   next_ = Chunk{known.message, known.table_bytes, /*is_last=*/true};
   WriteNext();
 }
 
-template <typename Reactor>
-absl::StatusOr<typename TableSender<Reactor>::Chunk> TableSender<Reactor>::Prepare() {
+absl::StatusOr<TableSender::Chunk> TableSender::Prepare() {
   RETURN_IF_ERROR(call_.Stopped());
   Slice slice;
   if (!chunks_->header_goes_alone() && !chunks_->done()) slice = NextSlice();
   return Frame(slice);
 }
 
-template <typename Reactor>
-typename TableSender<Reactor>::Chunk TableSender<Reactor>::Frame(const Slice& slice) {
+TableSender::Chunk TableSender::Frame(const Slice& slice) {
   at_hand_ = chunks_->knows(slice);
   grpc::ByteBuffer frame = chunks_->Frame(slice);
   return Chunk{std::move(frame), slice.bytes.size(), chunks_->done()};
@@ -75,8 +64,7 @@ typename TableSender<Reactor>::Chunk TableSender<Reactor>::Frame(const Slice& sl
 
 // Frames the next page if that needs no computing: it is cached and was sent before.
 // REQUIRES: as WriteNext.
-template <typename Reactor>
-bool TableSender<Reactor>::PrepareAtHand() {
+bool TableSender::PrepareAtHand() {
   if (!at_hand_ || !rest_.bytes.empty()) return false;
   std::optional<Slice> cached = table_->NextIfCached();
   if (!cached.has_value()) return false;
@@ -87,8 +75,7 @@ bool TableSender<Reactor>::PrepareAtHand() {
 }
 
 // REQUIRES: preparing_, so that this object stays.
-template <typename Reactor>
-void TableSender<Reactor>::PrepareOnPool() {
+void TableSender::PrepareOnPool() {
   parts_.pool->Continue([this] {
     absl::StatusOr<Chunk> chunk;
     const absl::Status status = Guarded([&] {
@@ -100,8 +87,7 @@ void TableSender<Reactor>::PrepareOnPool() {
 }
 
 // The end of a job.
-template <typename Reactor>
-void TableSender<Reactor>::Deliver(absl::StatusOr<Chunk> chunk) {
+void TableSender::Deliver(absl::StatusOr<Chunk> chunk) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     preparing_ = false;
@@ -116,8 +102,7 @@ void TableSender<Reactor>::Deliver(absl::StatusOr<Chunk> chunk) {
 // likely to be at hand, if the server has a place for a chunk ahead of its turn; else
 // when the write is done.
 // REQUIRES: neither a write nor a job is under way.
-template <typename Reactor>
-void TableSender<Reactor>::WriteNext() {
+void TableSender::WriteNext() {
   if (!failure_.ok()) return End(failure_);
   if (std::exchange(is_ahead_, false)) parts_.places_ahead->Leave();
   const bool is_last = next_->is_last;
@@ -126,7 +111,7 @@ void TableSender<Reactor>::WriteNext() {
   next_.reset();
   WaitSince(Clock::now());
   if (is_last) {
-    return this->StartWriteAndFinish(&written_, grpc::WriteOptions(), call_.End(absl::OkStatus()));
+    return StartWriteAndFinish(written_, call_.End(absl::OkStatus()));
   }
   const bool goes_ahead = !at_hand_ && parts_.places_ahead->TryEnter();
   {
@@ -134,13 +119,12 @@ void TableSender<Reactor>::WriteNext() {
     writing_ = true;
     preparing_ = is_ahead_ = goes_ahead;
   }
-  this->StartWrite(&written_);  // from here on `this` may be gone, unless it is preparing
+  StartWrite(written_);  // from here on `this` may be gone, unless it is preparing
   if (goes_ahead) PrepareOnPool();
 }
 
 // A page holds at least one unit, which a caller can make larger than a chunk.
-template <typename Reactor>
-Slice TableSender<Reactor>::NextSlice() {
+Slice TableSender::NextSlice() {
   if (rest_.bytes.empty()) rest_ = table_->Next();
   const size_t size = std::min<size_t>(rest_.bytes.size(), parts_.limits.chunk_bytes());
   Slice slice{rest_.page, rest_.bytes.first(size)};
@@ -149,8 +133,7 @@ Slice TableSender<Reactor>::NextSlice() {
   return slice;
 }
 
-template <typename Reactor>
-void TableSender<Reactor>::OnWriteDone(bool ok) {
+void TableSender::OnWriteDone(bool ok) {
   StopWaiting();
   written_.Clear();  // unpins the page
   {
@@ -166,32 +149,18 @@ void TableSender<Reactor>::OnWriteDone(bool ok) {
   WriteNext();
 }
 
-template <typename Reactor>
-absl::Status TableSender<Reactor>::LostConnection() const {
+absl::Status TableSender::LostConnection() const {
   const absl::Status stopped = call_.Stopped();
   return stopped.ok() ? absl::CancelledError("the connection was lost") : stopped;
 }
 
-template <typename Reactor>
-void TableSender<Reactor>::End(const absl::Status& status) {
-  this->Finish(call_.End(status));
-}
+void TableSender::End(const absl::Status& status) { Finish(call_.End(status)); }
 
-template <typename Reactor>
-void TableSender<Reactor>::OnDone() {
+void TableSender::OnDone() {
   if (is_ahead_) parts_.places_ahead->Leave();
-  parts_.stalls->Forget(this);
   call_.Log(bytes_sent_);
   if (entered_.has_value()) parts_.admission->Leave(*entered_);
   delete this;
 }
-
-template <typename Reactor>
-void TableSender<Reactor>::EndStalled() {
-  if (!stalled_.exchange(true)) context_->TryCancel();
-}
-
-template class TableSender<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
-template class TableSender<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>;
 
 }  // namespace posenc::server

@@ -9,8 +9,6 @@
 #ifndef POSENC_SERVER_TABLE_SENDER_H_
 #define POSENC_SERVER_TABLE_SENDER_H_
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -21,30 +19,24 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "grpcpp/support/server_callback.h"
 #include "lib/engine/table.h"
 #include "server/call.h"
 #include "server/chunk_writer.h"
 #include "server/service.h"
-#include "server/stall_watchdog.h"
+#include "server/watched_reactor.h"
 
 namespace posenc::server {
 
-// Reactor: grpc::ServerWriteReactor<grpc::ByteBuffer>, or the one that also reads.
-//
 // Deletes itself when done. Until the answer begins one thread at a time has the
-// turn: a pool job, or the gRPC reaction that follows a read. From then on a write
+// turn: a pool job, or the reaction that follows a read. From then on a write
 // and a job may be under way together; the job alone touches the table.
-template <typename Reactor>
-class TableSender : public Reactor, public Stallable {
+class TableSender : public WatchedReactor {
  protected:
-  using Clock = std::chrono::steady_clock;
   // OK: the turn has passed on, to gRPC; `this` may be gone. Else the call ends.
   using Step = std::function<absl::Status()>;
 
-  TableSender(const ServiceParts& parts, grpc::CallbackServerContext* context,
+  TableSender(const ServiceParts& parts, std::unique_ptr<IncomingCall> call,
               absl::string_view method);
   ~TableSender() override = default;
 
@@ -69,10 +61,6 @@ class TableSender : public Reactor, public Stallable {
   absl::Status Stopped() const { return call_.Stopped(); }
   absl::Status LostConnection() const;
 
-  // Since when the peer has kept the call waiting, for StallWatchdog.
-  void WaitSince(Clock::time_point since) { waiting_since_ = since; }
-  void StopWaiting() { waiting_since_ = Clock::time_point::max(); }
-
   void OnDone() override;
 
   const ServiceParts& parts_;
@@ -96,10 +84,6 @@ class TableSender : public Reactor, public Stallable {
 
   void OnWriteDone(bool ok) override;
 
-  Clock::time_point waiting_since() const override { return waiting_since_; }
-  void EndStalled() override;
-
-  grpc::CallbackServerContext* const context_;
   Call call_;
   std::optional<CallKind> entered_;
 
@@ -121,14 +105,7 @@ class TableSender : public Reactor, public Stallable {
 
   grpc::ByteBuffer written_;  // of the write under way
   uint64_t bytes_sent_ = 0;
-  std::atomic<Clock::time_point> waiting_since_{Clock::time_point::max()};
-  std::atomic<bool> stalled_{false};
 };
-
-using WriteOnlySender = TableSender<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
-using ReadingSender = TableSender<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>;
-extern template class TableSender<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
-extern template class TableSender<grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>;
 
 }  // namespace posenc::server
 

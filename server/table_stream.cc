@@ -9,7 +9,16 @@
 
 namespace posenc::server {
 
-void TableStream::Start() {
+TableStream::TableStream(const ServiceParts& parts, std::unique_ptr<IncomingCall> call)
+    : TableSender(parts, std::move(call), "GetTable") {
+  WaitSince(Clock::now());
+  StartRead(&request_);
+}
+
+// Gives the turn to the pool, or ends the call: also with what the same request got
+// before. A call that sent no message has none that parses.
+void TableStream::OnReadDone(bool /*ok*/) {
+  StopWaiting();
   key_ = SmallAnswers::KeyOf("GetTable", request_);
   const std::shared_ptr<const SmallAnswer> known = parts_.small_answers->Find(key_);
   absl::Status status = Enter(known == nullptr ? CallKind::kStream : CallKind::kUnary);

@@ -2,28 +2,25 @@
 #ifndef POSENC_SERVER_TABLE_STREAM_H_
 #define POSENC_SERVER_TABLE_STREAM_H_
 
+#include <memory>
 #include <string>
 
 #include "absl/status/status.h"
-#include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
+#include "server/reactor.h"
 #include "server/service.h"
 #include "server/table_sender.h"
 
 namespace posenc::server {
 
 // Deletes itself when done.
-class TableStream final : public WriteOnlySender {
+class TableStream final : public TableSender {
  public:
-  TableStream(const ServiceParts& parts, grpc::CallbackServerContext* context,
-              const grpc::ByteBuffer& request)
-      : WriteOnlySender(parts, context, "GetTable"), request_(request) {}
-
-  // Gives the turn to the pool, or ends the call: also with what the same request got
-  // before.
-  void Start();
+  // Waits for the request.
+  TableStream(const ServiceParts& parts, std::unique_ptr<IncomingCall> call);
 
  private:
+  void OnReadDone(bool ok) override;
   absl::Status Begin();
 
   grpc::ByteBuffer request_;

@@ -8,9 +8,13 @@
 
 namespace posenc::server {
 
-void TableUpload::Start() {
-  if (const absl::Status status = Enter(); !status.ok()) return End(status);
-  Read();
+TableUpload::TableUpload(const ServiceParts& parts, std::unique_ptr<IncomingCall> call)
+    : TableSender(parts, std::move(call), "GetTableFromUpload") {
+  if (const absl::Status status = Enter(); status.ok()) {
+    Read();
+  } else {
+    End(status);
+  }
 }
 
 void TableUpload::Read() {
@@ -19,7 +23,7 @@ void TableUpload::Read() {
   StartRead(&message_);
 }
 
-// Nothing is parsed or copied on gRPC's thread.
+// Nothing is parsed or copied on the queue's thread.
 void TableUpload::OnReadDone(bool ok) {
   StopWaiting();
   waited_ += Clock::now() - read_began_;
@@ -69,7 +73,7 @@ absl::Status TableUpload::Complete() {
 // The plan of the table that was sent held its numbers until now.
 void TableUpload::OnDone() {
   if (reserved_ > 0) parts_.uploads->Release(reserved_);
-  ReadingSender::OnDone();
+  TableSender::OnDone();
 }
 
 }  // namespace posenc::server

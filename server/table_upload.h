@@ -11,27 +11,25 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "absl/status/status.h"
-#include "grpcpp/server_context.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "lib/engine/upload.h"
+#include "server/reactor.h"
 #include "server/service.h"
 #include "server/table_sender.h"
 
 namespace posenc::server {
 
 // Deletes itself when done.
-class TableUpload final : public ReadingSender {
+class TableUpload final : public TableSender {
  public:
   static constexpr uint64_t kProgressBytes = uint64_t{1} << 20;
 
-  TableUpload(const ServiceParts& parts, grpc::CallbackServerContext* context)
-      : ReadingSender(parts, context, "GetTableFromUpload") {}
-
   // Waits for the first message, or ends the call.
-  void Start();
+  TableUpload(const ServiceParts& parts, std::unique_ptr<IncomingCall> call);
 
  private:
   void Read();

@@ -232,6 +232,20 @@ TEST(StallTest, AReaderThatTakesNothingIsCutOff) {
   EXPECT_EQ(stream.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
+TEST(StallTest, ACallThatSendsNothingIsCutOff) {
+  server::ServerOptions options = TestOptions();
+  options.stall_timeout = std::chrono::milliseconds(50);
+  TestServer server(options);
+  const auto channel = server.NewChannel();
+  for (const char* method :
+       {"GetTable", "GetTableFromUpload", "DescribeTable", "ResolveModelConfig", "GetServerInfo",
+        "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"}) {
+    EXPECT_EQ(CallSendingNothing(channel, method).error_code(), grpc::StatusCode::CANCELLED)
+        << method;
+  }
+  EXPECT_TRUE(Read(server.stub(), AlibiBias(1, 8, 8)).status.ok());
+}
+
 TEST(StallTest, WaitingForAThreadIsNotStalling) {
   Gate gate;
   server::ServerOptions options = TestOptions();
@@ -256,6 +270,25 @@ TEST(EmptyQueueTest, WithoutAQueueAnIdleThreadStillTakesACall) {
     EXPECT_TRUE(status.ok() || status.error_code() == grpc::StatusCode::UNAVAILABLE);
   }
   EXPECT_TRUE(Read(server.stub(), AlibiBias(1, 8, 8)).status.ok());
+}
+
+TEST(EventThreadsTest, CallsOfManyConnectionsAreMovedByAllThreads) {
+  server::ServerOptions options = TestOptions();
+  options.event_threads = 3;
+  TestServer server(options);
+  std::vector<std::thread> readers;
+  for (uint64_t mebibytes = 1; mebibytes <= 6; ++mebibytes) {
+    readers.emplace_back([&server, bytes = mebibytes * kMiB] {
+      const auto stub = v1::PositionalEncodingService::NewStub(server.NewChannel());
+      for (int j = 0; j < 5; ++j) {
+        const ReadResult read = Read(*stub, TableOf(bytes));
+        EXPECT_TRUE(read.status.ok()) << read.status.error_message();
+        EXPECT_EQ(read.data.size(), bytes);
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  server.server().Drain(std::chrono::seconds(10));
 }
 
 }  // namespace

@@ -162,4 +162,20 @@ grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, absl::string
   return status;
 }
 
+grpc::Status CallSendingNothing(const std::shared_ptr<grpc::Channel>& channel,
+                                absl::string_view method) {
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  grpc::GenericStub stub(channel);
+  const auto call = stub.PrepareCall(&context, PathOf(method), &queue);
+  void* tag = nullptr;
+  bool ok = false;
+  call->StartCall(nullptr);
+  queue.Next(&tag, &ok);
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  queue.Next(&tag, &ok);
+  return status;
+}
+
 }  // namespace posenc::testing

@@ -85,6 +85,10 @@ grpc::Status CallRaw(const std::shared_ptr<grpc::Channel>& channel, absl::string
                      std::vector<std::string>* responses = nullptr,
                      grpc::ClientContext* context = nullptr);
 
+// How a call ends that is opened and whose message never comes.
+grpc::Status CallSendingNothing(const std::shared_ptr<grpc::Channel>& channel,
+                                absl::string_view method);
+
 // The detail of type `Detail` in a status, if it has one.
 template <typename Detail>
 std::optional<Detail> DetailOf(const grpc::Status& status) {

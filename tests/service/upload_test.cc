@@ -271,7 +271,7 @@ TEST_F(UploadBudgetTest, WhatOthersHoldIsUnavailableUntilTheyAreDone) {
   first.Send({Messages(Resample(4), "").front()});
   grpc::Status status;
   for (int i = 0; i < 10000 && status.ok(); ++i) {  // until the first one has its place
-    WaitUntilStreamsAre(server, 1);  // the last try has given its place back
+    WaitUntilStreamsAre(server, 1);                 // the last try has given its place back
     status = Upload(server, Messages(Resample(4), Numbers(16))).status;
   }
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);

@@ -1,5 +1,6 @@
-"""The Python call of README.md runs as it stands there."""
+"""The calls of README.md run as they stand there, and its table of flags is the server's."""
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -8,6 +9,16 @@ import programs
 
 EXAMPLE = pathlib.Path(__file__).with_name("readme_example.py")
 README = pathlib.Path(__file__).parents[2] / "README.md"
+
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1}
+
+
+def plain(default):
+    """A default of the table as --help has it: "16 GiB" is 17179869184."""
+    words = default.split()
+    if len(words) == 2 and words[1] in UNITS:
+        return str(int(words[0]) * UNITS[words[1]])
+    return {"on": "1", "off": None}.get(default, default)
 
 
 class ReadmeTest(unittest.TestCase):
@@ -28,6 +39,21 @@ class ReadmeTest(unittest.TestCase):
         # cos 1 and sin 1 rounded to float32, as numpy prints them.
         self.assertIn("cos_cache (4096, 64) [0.5403023 ", output)
         self.assertIn("sin_cache (4096, 64) [0.84147096 ", output)
+
+    def test_the_table_of_flags_has_every_flag_and_its_default(self):
+        rows = re.findall(r"^\| (`--.*?`) \| (.*?) \|", README.read_text(), re.MULTILINE)
+        table = {flag: default for flags, defaults in rows
+                 for flag, default in zip(re.findall(r"--[a-z-]+", flags), defaults.split(", "))}
+        text = subprocess.run([programs.SERVER, "--help"], check=True,
+                              stdout=subprocess.PIPE).stdout.decode()
+        flags = dict(re.findall(r"^  (--[a-z-]+)(?: .*?=(\S+))? ", text, re.MULTILINE))
+        flags.pop("--version")
+        self.assertEqual(table.keys(), flags.keys())
+        for flag, default in flags.items():
+            if default.strip("[]") == "0":  # named in words
+                continue
+            with self.subTest(flag):
+                self.assertEqual(plain(table[flag]), default.strip("[]") or None)
 
 
 if __name__ == "__main__":

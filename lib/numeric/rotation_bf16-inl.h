@@ -143,54 +143,74 @@ struct alignas(kRotationLine) FloatStep : Step<RotationElement::kBf16> {
   }
 };
 
+// The values of two units of a step.
+struct BoundedRow {
+  VH cos;
+  VH sin;
+  MF closed_low;
+  MF closed_high;
+};
+
+template <Turn kTurn, bool kScaled>
+HWY_INLINE BoundedRow ComputeBoundedRow(const FloatBlock& first, const FloatBlock& second,
+                                        int64_t base, int64_t position, VF scale) {
+  const DH dh;
+  const FloatRow low = ComputeFloatRow<kTurn>(first, base, position);
+  const FloatRow high = ComputeFloatRow<kTurn>(second, base, position);
+  const Bounded cos_low = RoundBounded<kScaled>(first, low.cos, scale);
+  const Bounded sin_low = RoundBounded<kScaled>(first, low.sin, scale);
+  const Bounded cos_high = RoundBounded<kScaled>(second, high.cos, scale);
+  const Bounded sin_high = RoundBounded<kScaled>(second, high.sin, scale);
+  return {hn::ConcatOdd(dh, hn::BitCast(dh, cos_high.bits), hn::BitCast(dh, cos_low.bits)),
+          hn::ConcatOdd(dh, hn::BitCast(dh, sin_high.bits), hn::BitCast(dh, sin_low.bits)),
+          hn::And(cos_low.closed, sin_low.closed), hn::And(cos_high.closed, sin_high.closed)};
+}
+
+// Settles what is open of a row's values of two units, from `unit` on.
+template <Turn kTurn>
+HWY_NOINLINE void SettleFloats(const RotationJob& job, const FloatStep& step, size_t unit,
+                               int64_t position, BoundedRow* row) {
+  const DH dh;
+  HWY_ALIGN std::array<uint16_t, kHalves> cosines;
+  HWY_ALIGN std::array<uint16_t, kHalves> sines;
+  hn::Store(row->cos, dh, cosines.data());
+  hn::Store(row->sin, dh, sines.data());
+  const auto settle = [&](size_t i) {
+    SettleRow<RotationElement::kBf16, kTurn>(job, step.blocks[unit + i], step.base, position,
+                                             step.pair + static_cast<int64_t>(unit + i) * kFloats,
+                                             cosines.data() + i * kFloats,
+                                             sines.data() + i * kFloats);
+  };
+  if (!hn::AllTrue(DF(), row->closed_low)) settle(0);
+  if (!hn::AllTrue(DF(), row->closed_high)) settle(1);
+  row->cos = hn::Load(dh, cosines.data());
+  row->sin = hn::Load(dh, sines.data());
+}
+
 template <Turn kTurn, bool kScaled, typename Rows>
 HWY_NOINLINE void FillTurnedFloats(const RotationJob& job, const Rows rows, const FloatStep& step,
                                    Run run) {
+  constexpr auto kCount = static_cast<size_t>(FloatStep::kHalfUnits);
+  using Vectors = std::array<VH, kCount>;
+  const std::array<FloatBlock, 2 * kCount> blocks = step.float_blocks;
   const int64_t base = step.base;
   const VF scale = hn::Set(DF(), static_cast<float>(job.scale));
-  const auto fill = [&](const FloatBlock& first, const FloatBlock& second, int64_t unit,
-                        int64_t position) HWY_ATTR {
-    const int64_t at = step.pair + unit * kHalves;
-    const FloatRow low = ComputeFloatRow<kTurn>(first, base, position);
-    const FloatRow high = ComputeFloatRow<kTurn>(second, base, position);
-    const Bounded cos_low = RoundBounded<kScaled>(first, low.cos, scale);
-    const Bounded sin_low = RoundBounded<kScaled>(first, low.sin, scale);
-    const Bounded cos_high = RoundBounded<kScaled>(second, high.cos, scale);
-    const Bounded sin_high = RoundBounded<kScaled>(second, high.sin, scale);
-    const DH dh;
-    VH cos = hn::ConcatOdd(dh, hn::BitCast(dh, cos_high.bits), hn::BitCast(dh, cos_low.bits));
-    VH sin = hn::ConcatOdd(dh, hn::BitCast(dh, sin_high.bits), hn::BitCast(dh, sin_low.bits));
-    const MF closed_low = hn::And(cos_low.closed, sin_low.closed);
-    const MF closed_high = hn::And(cos_high.closed, sin_high.closed);
-    if (HWY_UNLIKELY(!hn::AllTrue(DF(), hn::And(closed_low, closed_high)))) {
-      HWY_ALIGN std::array<uint16_t, kHalves> cosines;
-      HWY_ALIGN std::array<uint16_t, kHalves> sines;
-      hn::Store(cos, dh, cosines.data());
-      hn::Store(sin, dh, sines.data());
-      const auto settle = [&](int64_t i) {
-        const auto index = static_cast<size_t>(2 * unit + i / kFloats);
-        SettleRow<RotationElement::kBf16, kTurn>(job, step.blocks[index], base, position, at + i,
-                                                 cosines.data() + i, sines.data() + i);
-      };
-      if (!hn::AllTrue(DF(), closed_low)) settle(0);
-      if (!hn::AllTrue(DF(), closed_high)) settle(kFloats);
-      cos = hn::Load(dh, cosines.data());
-      sin = hn::Load(dh, sines.data());
-    }
-    rows.Put(cos, sin, position, at);
-  };
-  if constexpr (FloatStep::kHalfUnits == 1) {
-    const FloatBlock first = step.float_blocks[0];
-    const FloatBlock second = step.float_blocks[1];
-    for (int64_t p = run.begin; p < run.end; ++p) fill(first, second, 0, p);
-  } else {
-    for (int64_t p = run.begin; p < run.end; ++p) {
-      for (int64_t u = 0; u < FloatStep::kHalfUnits; ++u) {
-        const auto index = static_cast<size_t>(2 * u);
-        fill(step.float_blocks[index], step.float_blocks[index + 1], u, p);
+  RowWriter<Rows, Vectors> writer(rows, step.pair);
+  for (int64_t p = run.begin; p < run.end; ++p) {
+    Vectors cos;
+    Vectors sin;
+    for (size_t i = 0; i < kCount; ++i) {
+      BoundedRow row =
+          ComputeBoundedRow<kTurn, kScaled>(blocks[2 * i], blocks[2 * i + 1], base, p, scale);
+      if (HWY_UNLIKELY(!hn::AllTrue(DF(), hn::And(row.closed_low, row.closed_high)))) {
+        SettleFloats<kTurn>(job, step, 2 * i, p, &row);
       }
+      cos[i] = row.cos;
+      sin[i] = row.sin;
     }
+    writer.Put(cos, sin, p);
   }
+  writer.PutLate();
 }
 
 template <Turn kTurn, typename Rows>

@@ -167,11 +167,10 @@ HWY_INLINE Row ComputeRow(const Block& block, int64_t base, int64_t position) {
   }
 }
 
-// kFloats values, and which of them are surely right.
+// kFloats values each.
 struct Rounded {
   VF cos;
   VF sin;
-  MF closed;
 };
 
 // Of FLOAT32, which multiplies after it has rounded.
@@ -182,21 +181,21 @@ struct Scale {
       : is_one(scale == 1), factor(hn::Set(DF(), static_cast<float>(scale))) {}
 };
 
-template <RotationElement kElement, bool kExact>
-HWY_INLINE Rounded RoundRow(const Row& row, VF least, [[maybe_unused]] const Scale& scale) {
+// Tells `closed` (ClosedLanes, AllClosed) about them.
+template <RotationElement kElement, bool kExact, class Closed>
+HWY_INLINE Rounded RoundRow(const Row& row, VF least, [[maybe_unused]] const Scale& scale,
+                            Closed* closed) {
   const VF cos = Demote(row.cos);
   const VF sin = Demote(row.sin);
-  if constexpr (!kExact) {
-    const MF closed = IsRoundedToFloat(row.cos, row.sin, cos, sin, least);
-    if (scale.is_one) return {cos, sin, closed};
-    return {hn::Mul(cos, scale.factor), hn::Mul(sin, scale.factor), closed};
-  } else if constexpr (kElement == RotationElement::kF32) {
-    return {cos, sin, IsRoundedToFloat(row.cos, row.sin, cos, sin, least)};
+  if constexpr (!kExact || kElement == RotationElement::kF32) {
+    closed->AddFloats(row.cos, row.sin, cos, sin, least);
   } else {
     constexpr int kDropped = Element<kElement>::kDroppedBits;
     const MF on_tie = hn::Or(OnTieOfShorter<kDropped>(cos), OnTieOfShorter<kDropped>(sin));
-    return {cos, sin, hn::AndNot(on_tie, hn::Ge(MinMagnitude(cos, sin), least))};
+    closed->Add(hn::AndNot(on_tie, hn::Ge(MinMagnitude(cos, sin), least)));
   }
+  if (kExact || scale.is_one) return {cos, sin};
+  return {hn::Mul(cos, scale.factor), hn::Mul(sin, scale.factor)};
 }
 
 // kFloats elements each of a row, the open ones settled. Computes everything again:
@@ -205,21 +204,24 @@ template <RotationElement kElement, Turn kTurn>
 HWY_NOINLINE void SettleRow(const RotationJob& job, const Block& block, int64_t base,
                             int64_t position, int64_t pair, typename Element<kElement>::Type* cos,
                             typename Element<kElement>::Type* sin) {
-  using E = Element<kElement>;
   const Row row = ComputeRow<kTurn>(block, base, position);
+  ClosedLanes closed;
   const Rounded rounded =
-      RoundRow<kElement, kTurn == Turn::kExact>(row, block.least, Scale(job.scale));
-  E::Store(E::From(rounded.cos), cos);
-  E::Store(E::From(rounded.sin), sin);
+      RoundRow<kElement, kTurn == Turn::kExact>(row, block.least, Scale(job.scale), &closed);
+  Elements<kElement> elements;
+  Element<kElement>::From(rounded.cos, elements.data());
+  StoreAll(elements, cos);
+  Element<kElement>::From(rounded.sin, elements.data());
+  StoreAll(elements, sin);
 
   HWY_ALIGN std::array<double, kFloats> cosines;
   HWY_ALIGN std::array<double, kFloats> sines;
   HWY_ALIGN std::array<float, kFloats> leasts;
-  Element<RotationElement::kF64>::Store(row.cos, cosines.data());
-  Element<RotationElement::kF64>::Store(row.sin, sines.data());
+  StoreAll(std::array<VD, 2>{row.cos.low, row.cos.high}, cosines.data());
+  StoreAll(std::array<VD, 2>{row.sin.low, row.sin.high}, sines.data());
   hn::Store(block.least, DF(), leasts.data());
   std::array<uint8_t, 8> bytes = {};
-  hn::StoreMaskBits(DF(), hn::Not(rounded.closed), bytes.data());
+  hn::StoreMaskBits(DF(), hn::Not(closed.lanes()), bytes.data());
   const double scale = job.exact ? job.scale : 1.0;
   for (uint32_t bits = bytes[0] | uint32_t{bytes[1]} << 8; bits != 0; bits &= bits - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(bits));
@@ -269,38 +271,52 @@ struct Run {
   int64_t end;
 };
 
+// A row's share of the step, the open ones of it settled.
+template <RotationElement kElement, Turn kTurn, typename Rows>
+HWY_NOINLINE void SettleStep(const RotationJob& job, const Rows& rows, const Step<kElement>& step,
+                             int64_t position) {
+  HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> cos;
+  HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> sin;
+  int64_t pair = step.pair;
+  for (const Block& block : step.blocks) {
+    SettleRow<kElement, kTurn>(job, block, step.base, position, pair, cos.data(), sin.data());
+    Elements<kElement> cosines;
+    Elements<kElement> sines;
+    LoadAll(cos.data(), &cosines);
+    LoadAll(sin.data(), &sines);
+    rows.Put(cosines, sines, position, pair);
+    pair += kFloats;
+  }
+}
+
+// The units of a row are put together: so lines of memory are written whole.
 template <RotationElement kElement, Turn kTurn, typename Rows>
 HWY_NOINLINE void FillTurned(const RotationJob& job, const Rows rows, const Step<kElement>& step,
                              Run run) {
   using E = Element<kElement>;
-  constexpr bool kExact = kTurn == Turn::kExact;
+  constexpr auto kUnits = static_cast<size_t>(Step<kElement>::kUnits);
+  using Vectors = std::array<typename E::Vector, kUnits * E::kVectors>;
+  const std::array<Block, kUnits> blocks = step.blocks;
   const int64_t base = step.base;
   const Scale scale(job.scale);
-  const auto fill = [&](const Block& block, int64_t position, int64_t pair) HWY_ATTR {
-    const Rounded rounded =
-        RoundRow<kElement, kExact>(ComputeRow<kTurn>(block, base, position), block.least, scale);
-    if (HWY_LIKELY(hn::AllTrue(DF(), rounded.closed))) {
-      return rows.Put(E::From(rounded.cos), E::From(rounded.sin), position, pair);
+  RowWriter<Rows, Vectors> writer(rows, step.pair);
+  for (int64_t p = run.begin; p < run.end; ++p) {
+    AllClosed closed;
+    Vectors cos;
+    Vectors sin;
+    for (size_t u = 0; u < kUnits; ++u) {
+      const Rounded rounded = RoundRow<kElement, kTurn == Turn::kExact>(
+          ComputeRow<kTurn>(blocks[u], base, p), blocks[u].least, scale, &closed);
+      E::From(rounded.cos, cos.data() + u * E::kVectors);
+      E::From(rounded.sin, sin.data() + u * E::kVectors);
     }
-    HWY_ALIGN std::array<typename E::Type, kFloats> cos;
-    HWY_ALIGN std::array<typename E::Type, kFloats> sin;
-    const size_t unit = static_cast<size_t>((pair - step.pair) / kFloats);
-    SettleRow<kElement, kTurn>(job, step.blocks[unit], base, position, pair, cos.data(),
-                               sin.data());
-    rows.Put(E::Load(cos.data()), E::Load(sin.data()), position, pair);
-  };
-  if constexpr (Step<kElement>::kUnits == 1) {
-    const Block block = step.blocks[0];
-    const int64_t pair = step.pair;
-    for (int64_t p = run.begin; p < run.end; ++p) fill(block, p, pair);
-  } else {
-    // A row's units follow each other: together they write whole lines.
-    for (int64_t p = run.begin; p < run.end; ++p) {
-      for (int64_t u = 0; u < Step<kElement>::kUnits; ++u) {
-        fill(step.blocks[static_cast<size_t>(u)], p, step.pair + u * kFloats);
-      }
+    if (HWY_LIKELY(closed.Get())) {
+      writer.Put(cos, sin, p);
+    } else {
+      SettleStep<kElement, kTurn>(job, rows, step, p);
     }
   }
+  writer.PutLate();
 }
 
 template <RotationElement kElement, typename Rows>

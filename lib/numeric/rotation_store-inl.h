@@ -95,54 +95,91 @@ class Rows {
         cos_(static_cast<T*>(job.cos)),
         sin_(static_cast<T*>(job.sin)) {}
 
-  // Of the pairs from `pair` on, as many as there are lanes and pairs.
-  template <class V>
-  HWY_INLINE void Put(V cos, V sin, int64_t position, int64_t pair) const {
+  // Vectors of neighbours, of the pairs from `pair` on, as far as there are pairs. What
+  // stands together is written together.
+  template <class V, size_t kCount>
+  HWY_INLINE void Put(const std::array<V, kCount>& cos, const std::array<V, kCount>& sin,
+                      int64_t position, int64_t pair) const {
     const int64_t row = (position - first_) * stride_;
+    const int64_t valid = pairs_ - pair;
     if constexpr (kAlternates) {
-      const int64_t valid = 2 * (pairs_ - pair);
+      const int64_t start = row + 2 * pair;
       if (twice_) {
-        if (cos_ != nullptr) PutAlternating(cos, cos, cos_ + row + 2 * pair, valid);
-        if (sin_ != nullptr) PutAlternating(sin, sin, sin_ + row + 2 * pair, valid);
+        if (cos_ != nullptr) PutVectors(AlternateAll(cos, cos), cos_ + start, 2 * valid);
+        if (sin_ != nullptr) PutVectors(AlternateAll(sin, sin), sin_ + start, 2 * valid);
       } else if (cos_ < sin_) {
-        PutAlternating(cos, sin, cos_ + row + 2 * pair, valid);
+        PutVectors(AlternateAll(cos, sin), cos_ + start, 2 * valid);
       } else {
-        PutAlternating(sin, cos, sin_ + row + 2 * pair, valid);
+        PutVectors(AlternateAll(sin, cos), sin_ + start, 2 * valid);
       }
     } else {
-      if (cos_ != nullptr) PutRun(cos, cos_ + row + pair, pairs_ - pair);
-      if (sin_ != nullptr) PutRun(sin, sin_ + row + pair, pairs_ - pair);
+      const int64_t start = row + pair;
+      if (cos_ != nullptr) PutRun(cos, cos_ + start, valid);
+      if (sin_ != nullptr) PutRun(sin, sin_ + start, valid);
     }
   }
 
-  HWY_INLINE void Put(const Pair& cos, const Pair& sin, int64_t position, int64_t pair) const {
-    Put(cos.low, sin.low, position, pair);
-    Put(cos.high, sin.high, position, pair + kDoubles);
+  // Some processors write two lines past the caches several times as slowly if they
+  // stand at one place of their pages of 4 KiB and follow each other: as those of cos and
+  // sin do where these are tables of their own.
+  bool collide() const {
+    constexpr uintptr_t kPage = 4096;
+    if constexpr (!kStreams || kAlternates) return false;
+    const uintptr_t apart = reinterpret_cast<uintptr_t>(sin_) - reinterpret_cast<uintptr_t>(cos_);
+    return cos_ != nullptr && sin_ != nullptr && apart % kPage < kRotationLine;
+  }
+
+  template <class V, size_t kCount>
+  HWY_INLINE void PutCos(const std::array<V, kCount>& cos, int64_t position, int64_t pair) const {
+    PutRun(cos, cos_ + (position - first_) * stride_ + pair, pairs_ - pair);
+  }
+  template <class V, size_t kCount>
+  HWY_INLINE void PutSin(const std::array<V, kCount>& sin, int64_t position, int64_t pair) const {
+    PutRun(sin, sin_ + (position - first_) * stride_ + pair, pairs_ - pair);
   }
 
  private:
-  template <class V>
-  HWY_INLINE void PutAlternating(V a, V b, T* out, int64_t valid) const {
-    const Alternating<V> values = Alternate(a, b);
+  template <class V, size_t kCount>
+  static HWY_INLINE std::array<V, 2 * kCount> AlternateAll(const std::array<V, kCount>& a,
+                                                           const std::array<V, kCount>& b) {
+    std::array<V, 2 * kCount> all;
+    for (size_t i = 0; i < kCount; ++i) {
+      const Alternating<V> values = Alternate(a[i], b[i]);
+      all[2 * i] = values.first;
+      all[2 * i + 1] = values.second;
+    }
+    return all;
+  }
+
+  template <class V, size_t kCount>
+  HWY_INLINE void PutRun(const std::array<V, kCount>& v, T* out, int64_t valid) const {
+    PutVectors(v, out, valid);
+    if (again_ != 0) PutVectors(v, out + again_, valid);
+  }
+
+  template <class V, size_t kCount>
+  HWY_INLINE void PutVectors(const std::array<V, kCount>& v, T* out, int64_t valid) const {
     constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(hn::DFromV<V>()));
-    PutVector(values.first, out, valid);
-    PutVector(values.second, out + kLanes, valid - kLanes);
+    if (HWY_LIKELY(valid >= static_cast<int64_t>(kCount) * kLanes)) {
+      for (size_t i = 0; i < kCount; ++i) PutVector(v[i], out + static_cast<int64_t>(i) * kLanes);
+      return;
+    }
+    for (size_t i = 0; valid > 0; ++i, out += kLanes, valid -= kLanes) {
+      valid >= kLanes ? PutVector(v[i], out) : PutPart(v[i], out, valid);
+    }
   }
 
   template <class V>
-  HWY_INLINE void PutRun(V v, T* out, int64_t valid) const {
-    PutVector(v, out, valid);
-    if (again_ != 0) PutVector(v, out + again_, valid);
-  }
-
-  template <class V>
-  HWY_INLINE void PutVector(V v, T* out, int64_t valid) const {
+  HWY_INLINE void PutVector(V v, T* out) const {
     const hn::DFromV<V> d;
-    constexpr auto kLanes = static_cast<int64_t>(hn::MaxLanes(d));
-    if (valid <= 0) return;
     if constexpr (kStreams) return hn::Stream(v, d, out);
-    if (HWY_LIKELY(valid >= kLanes)) return hn::StoreU(v, d, out);
-    HWY_ALIGN std::array<T, static_cast<size_t>(kLanes)> whole;
+    hn::StoreU(v, d, out);
+  }
+
+  template <class V>
+  static HWY_INLINE void PutPart(V v, T* out, int64_t valid) {
+    const hn::DFromV<V> d;
+    HWY_ALIGN std::array<T, hn::MaxLanes(hn::DFromV<V>())> whole;
     hn::StoreU(v, d, whole.data());
     std::copy_n(whole.data(), valid, out);
   }
@@ -156,28 +193,62 @@ class Rows {
   T* const sin_;
 };
 
-// What kFloats values of float32 become.
+// Puts the same pairs of one row after another: where cos and sin collide, sin a row
+// late.
+template <class Rows, class Vectors>
+class RowWriter {
+ public:
+  RowWriter(const Rows& rows, int64_t pair) : rows_(rows), pair_(pair), collide_(rows.collide()) {}
+  RowWriter(const RowWriter&) = delete;
+  RowWriter& operator=(const RowWriter&) = delete;
+
+  HWY_INLINE void Put(const Vectors& cos, const Vectors& sin, int64_t position) {
+    if (!collide_) return rows_.Put(cos, sin, position, pair_);
+    rows_.PutCos(cos, position, pair_);
+    PutLate();
+    late_ = sin;
+    late_position_ = position;
+    is_late_ = true;
+  }
+
+  // After the last row.
+  HWY_INLINE void PutLate() {
+    if (is_late_) rows_.PutSin(late_, late_position_, pair_);
+    is_late_ = false;
+  }
+
+ private:
+  const Rows& rows_;
+  const int64_t pair_;
+  const bool collide_;
+  Vectors late_ = {};  // sin of late_position_, if is_late_
+  int64_t late_position_ = 0;
+  bool is_late_ = false;
+};
+
+// What kFloats values of float32 become: kVectors vectors.
 template <RotationElement kElement>
 struct Element;
 
 template <>
 struct Element<RotationElement::kF32> {
   using Type = float;
+  using Vector = VF;
+  static constexpr size_t kVectors = 1;
   static constexpr float kMinNormal = 0x1p-126f;
-  static HWY_INLINE VF From(VF v) { return v; }
-  static HWY_INLINE VF Load(const float* lanes) { return hn::Load(DF(), lanes); }
-  static HWY_INLINE void Store(VF v, float* lanes) { hn::Store(v, DF(), lanes); }
+  static HWY_INLINE void From(VF v, VF* out) { *out = v; }
 };
 
 template <>
 struct Element<RotationElement::kF64> {
   using Type = double;
+  using Vector = VD;
+  static constexpr size_t kVectors = 2;
   static constexpr float kMinNormal = 0x1p-126f;
-  static HWY_INLINE Pair From(VF v) { return Promote(v); }
-  static HWY_INLINE Pair Load(const double* lanes) { return LoadPair(lanes); }
-  static HWY_INLINE void Store(const Pair& v, double* lanes) {
-    hn::Store(v.low, DD(), lanes);
-    hn::Store(v.high, DD(), lanes + kDoubles);
+  static HWY_INLINE void From(VF v, VD* out) {
+    const Pair pair = Promote(v);
+    out[0] = pair.low;
+    out[1] = pair.high;
   }
 };
 
@@ -186,8 +257,8 @@ using VW = hn::Vec<DW>;
 
 struct Words {
   using Type = uint16_t;
-  static HWY_INLINE VW Load(const uint16_t* lanes) { return hn::Load(DW(), lanes); }
-  static HWY_INLINE void Store(VW v, uint16_t* lanes) { hn::Store(v, DW(), lanes); }
+  using Vector = VW;
+  static constexpr size_t kVectors = 1;
   static HWY_INLINE VW Narrow(hn::Vec<DU> v) { return hn::DemoteTo(DW(), hn::BitCast(DI(), v)); }
 };
 
@@ -195,11 +266,11 @@ template <>
 struct Element<RotationElement::kBf16> : Words {
   static constexpr int kDroppedBits = 16;
   static constexpr float kMinNormal = 0x1p-126f;
-  static HWY_INLINE VW From(VF v) {  // RoundToBf16 (dtype.h)
+  static HWY_INLINE void From(VF v, VW* out) {  // RoundToBf16 (dtype.h)
     const DU du;
     const auto bits = hn::BitCast(du, v);
     const auto lowest_kept = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-    return Narrow(hn::ShiftRight<16>(hn::Add(bits, hn::Add(lowest_kept, hn::Set(du, 0x7fff)))));
+    *out = Narrow(hn::ShiftRight<16>(hn::Add(bits, hn::Add(lowest_kept, hn::Set(du, 0x7fff)))));
   }
 };
 
@@ -207,11 +278,27 @@ template <>
 struct Element<RotationElement::kF16> : Words {
   static constexpr int kDroppedBits = 13;
   static constexpr float kMinNormal = 0x1p-14f;
-  static HWY_INLINE VW From(VF v) {  // the machine's conversion is RoundToF16 (dtype.h)
+  static HWY_INLINE void From(VF v, VW* out) {  // the machine's conversion is RoundToF16 (dtype.h)
     const hn::Rebind<hwy::float16_t, DF> half;
-    return hn::BitCast(DW(), hn::DemoteTo(half, v));
+    *out = hn::BitCast(DW(), hn::DemoteTo(half, v));
   }
 };
+
+// kFloats elements, as vectors and in memory.
+template <RotationElement kElement>
+using Elements = std::array<typename Element<kElement>::Vector, Element<kElement>::kVectors>;
+
+template <class V, size_t kCount, typename T>
+HWY_INLINE void LoadAll(const T* lanes, std::array<V, kCount>* out) {
+  const hn::DFromV<V> d;
+  for (size_t i = 0; i < kCount; ++i) (*out)[i] = hn::Load(d, lanes + i * hn::MaxLanes(d));
+}
+
+template <class V, size_t kCount, typename T>
+HWY_INLINE void StoreAll(const std::array<V, kCount>& v, T* lanes) {
+  const hn::DFromV<V> d;
+  for (size_t i = 0; i < kCount; ++i) hn::Store(v[i], d, lanes + i * hn::MaxLanes(d));
+}
 
 #endif  // POSENC_HAS_ROTATION_VECTORS
 }  // namespace HWY_NAMESPACE

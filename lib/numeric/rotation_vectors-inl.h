@@ -138,29 +138,85 @@ HWY_INLINE VF MinMagnitude(VF a, VF b) {
 constexpr uint32_t kHalfUnit = uint32_t{1} << 28;
 constexpr uint32_t kDistanceBits = (2 * kHalfUnit - 1) & ~(2 * kMargin - 1);
 
-HWY_INLINE hn::Vec<DU> DistanceToTie(const Pair& v) {
-  const DU du;
-  const auto low_words = hn::ConcatEven(du, hn::BitCast(du, v.high), hn::BitCast(du, v.low));
-  return hn::Add(low_words, hn::Set(du, kMargin - kHalfUnit));
+HWY_INLINE hn::Vec<DU> DistanceToTie(hn::Vec<DU> low_words) {
+  return hn::Add(low_words, hn::Set(DU(), kMargin - kHalfUnit));
 }
 
-// Which lanes of cos and sin, both rounded to float32, are not next to a tie and not
-// below `least` (in magnitude).
-HWY_INLINE MF IsRoundedToFloat(const Pair& cos, const Pair& sin, VF rounded_cos, VF rounded_sin,
-                               VF least) {
-  const auto of_cos = DistanceToTie(cos);
-  const auto of_sin = DistanceToTie(sin);
-  const VF smaller = MinMagnitude(rounded_cos, rounded_sin);
-#if HWY_TARGET == HWY_AVX3  // each comparison only where the last one held
-  const __m512i bits = hn::Set(DU(), kDistanceBits).raw;
-  const __mmask16 far_cos = _mm512_test_epi32_mask(of_cos.raw, bits);
-  const __mmask16 far = _mm512_mask_test_epi32_mask(far_cos, of_sin.raw, bits);
-  return MF{_mm512_mask_cmp_ps_mask(far, smaller.raw, least.raw, _CMP_GE_OQ)};
+HWY_INLINE hn::Vec<DU> LowWords(const Pair& v) {
+  const DU du;
+  return hn::ConcatEven(du, hn::BitCast(du, v.high), hn::BitCast(du, v.low));
+}
+
+// The same in an order of the machine's choice.
+HWY_INLINE hn::Vec<DU> LowWordsInAnyOrder(const Pair& v) {
+#if HWY_TARGET == HWY_AVX2  // ConcatEven without the last permutation
+  const __m256 words =
+      _mm256_shuffle_ps(_mm256_castpd_ps(v.low.raw), _mm256_castpd_ps(v.high.raw), 0b10001000);
+  return hn::Vec<DU>{_mm256_castps_si256(words)};
 #else
-  const MF near = hn::Or(HasNone(of_cos, kDistanceBits), HasNone(of_sin, kDistanceBits));
-  return hn::AndNot(near, hn::Ge(smaller, least));
+  return LowWords(v);
 #endif
 }
+
+// Two ways to ask which values are closed: which their rounding leaves no doubt about.
+// Cos and sin rounded to float32 are, when neither is next to a tie, nor below `least`
+// in magnitude.
+
+// Lane by lane, of one vector.
+class ClosedLanes {
+ public:
+  HWY_INLINE void AddFloats(const Pair& cos, const Pair& sin, VF rounded_cos, VF rounded_sin,
+                            VF least) {
+    const MF near = hn::Or(HasNone(DistanceToTie(LowWords(cos)), kDistanceBits),
+                           HasNone(DistanceToTie(LowWords(sin)), kDistanceBits));
+    lanes_ = hn::AndNot(near, hn::Ge(MinMagnitude(rounded_cos, rounded_sin), least));
+  }
+  HWY_INLINE void Add(MF closed) { lanes_ = closed; }
+
+  HWY_INLINE MF lanes() const { return lanes_; }
+
+ private:
+  MF lanes_;
+};
+
+// Whether all are, of several vectors.
+class AllClosed {
+ public:
+  HWY_INLINE AllClosed()  // not the compiler's, which forgets the instruction set
+      : distance_(hn::Set(DU(), ~uint32_t{0})), closed_(hn::FirstN(DF(), hn::MaxLanes(DF()))) {}
+
+#if HWY_TARGET == HWY_AVX3  // each comparison only where the last one held
+  HWY_INLINE void AddFloats(const Pair& cos, const Pair& sin, VF rounded_cos, VF rounded_sin,
+                            VF least) {
+    const __m512i bits = hn::Set(DU(), kDistanceBits).raw;
+    const auto of_cos = DistanceToTie(LowWords(cos));
+    const auto of_sin = DistanceToTie(LowWords(sin));
+    const VF smaller = MinMagnitude(rounded_cos, rounded_sin);
+    const __mmask16 far_cos = _mm512_mask_test_epi32_mask(closed_.raw, of_cos.raw, bits);
+    const __mmask16 far = _mm512_mask_test_epi32_mask(far_cos, of_sin.raw, bits);
+    closed_ = MF{_mm512_mask_cmp_ps_mask(far, smaller.raw, least.raw, _CMP_GE_OQ)};
+  }
+  HWY_INLINE bool Get() const { return hn::AllTrue(DF(), closed_); }
+#else
+  HWY_INLINE void AddFloats(const Pair& cos, const Pair& sin, VF rounded_cos, VF rounded_sin,
+                            VF least) {
+    const auto bits = hn::Set(DU(), kDistanceBits);
+    const auto of_cos = hn::And(DistanceToTie(LowWordsInAnyOrder(cos)), bits);
+    const auto of_sin = hn::And(DistanceToTie(LowWordsInAnyOrder(sin)), bits);
+    distance_ = hn::Min(distance_, hn::Min(of_cos, of_sin));
+    Add(hn::Ge(MinMagnitude(rounded_cos, rounded_sin), least));
+  }
+  HWY_INLINE bool Get() const {
+    const MF near = hn::RebindMask(DF(), hn::Eq(distance_, hn::Zero(DU())));
+    return hn::AllTrue(DF(), hn::AndNot(near, closed_));
+  }
+#endif
+  HWY_INLINE void Add(MF closed) { closed_ = hn::And(closed_, closed); }
+
+ private:
+  hn::Vec<DU> distance_;  // the least of all ties
+  MF closed_;
+};
 
 // Which lanes were rounded to float32 onto a tie of a type with `kDropped` bits
 // less: on which side of it the value lies is lost. (A float32 that is no tie

@@ -33,7 +33,10 @@ void Measure(int count, const std::string& json, const std::vector<std::string>&
   const Region region(size_t{64} << 20);
   const size_t large_bytes = count > 0 ? size_t{1} << 30 : size_t{128} << 20;
   const Region large(has("wire") ? large_bytes : 4096);
-  if (has("kernels")) want(KernelGoals());
+  if (has("kernels")) {
+    want(KernelGoals());
+    want(AccuracyGoals());
+  }
   if (has("peers")) {
     AddPeerCases(&rounds);  // forks: before anything starts threads
     want(PeerGoals());
@@ -53,6 +56,7 @@ void Measure(int count, const std::string& json, const std::vector<std::string>&
     want(HandOverGoals());
   }
   if (has("kernels") || has("peers")) AddKernelCases(&rounds, region);
+  if (has("kernels")) AddAccuracyCases(&rounds);
   rounds.RunAll(count);
   rounds.Report(goals, json);
 }

@@ -16,6 +16,10 @@ struct WirePeers;  // wire_peers.h
 void AddKernelCases(Rounds* rounds, const Region& region);
 std::vector<Goal> KernelGoals();
 
+// accuracy.cc: a sample of a table against MPFR.
+void AddAccuracyCases(Rounds* rounds);
+std::vector<Goal> AccuracyGoals();
+
 // peers.cc: numpy and (where python3-torch is installed) torch, in a child process.
 void AddPeerCases(Rounds* rounds);
 std::vector<Goal> PeerGoals();

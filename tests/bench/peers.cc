@@ -1,15 +1,23 @@
 // numpy and torch, run by a child process that answers with seconds.
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "posenc/client.h"
+#include "posenc/embedded_connection.h"
 #include "tests/bench/cases.h"
 
 namespace posenc::bench {
@@ -43,17 +51,54 @@ class PythonPeers {
   }
 
   double Run(const std::string& name) {
-    std::fprintf(to_, "%s\n", name.c_str());
-    std::fflush(to_);
-    double seconds = 0;
-    if (std::fscanf(from_, "%lf", &seconds) != 1) return std::numeric_limits<double>::infinity();
-    return seconds;
+    Ask(name);
+    return NextNumber();
+  }
+
+  // Of a table in the file at `path`, as peers.py says.
+  std::pair<double, double> Differences(const std::string& path) {
+    Ask("differences " + path);
+    const double ulp = NextNumber();
+    return {ulp, NextNumber()};
   }
 
  private:
+  void Ask(const std::string& line) {
+    std::fprintf(to_, "%s\n", line.c_str());
+    std::fflush(to_);
+  }
+  double NextNumber() {
+    double number = 0;
+    if (std::fscanf(from_, "%lf", &number) != 1) return std::numeric_limits<double>::infinity();
+    return number;
+  }
+
   pid_t pid_;
   std::FILE* to_;
   std::FILE* from_;
+};
+
+// The table that torch's is compared with, as a file that is gone with this object.
+class TableFile {
+ public:
+  TableFile() : fd_(memfd_create("posenc_bench", MFD_CLOEXEC)) {
+    v1::GetTableRequest request;
+    v1::RopeSpec* rope = request.mutable_spec()->mutable_rope();
+    rope->set_head_dim(128);
+    rope->set_rope_theta(500000);
+    request.mutable_selection()->mutable_position_range()->set_end(131072);
+    request.mutable_format()->set_layout(v1::LAYOUT_COS_AND_SIN_HALF);
+    std::vector<std::byte> bytes(size_t{64} << 20);
+    absl::StatusOr<TableReader> table = Client(MakeEmbeddedConnection()).GetTable(request);
+    if (!table.ok() || !table->Read(bytes).ok()) std::abort();
+    if (write(fd_, bytes.data(), bytes.size()) != std::ssize(bytes)) std::abort();
+  }
+  ~TableFile() { close(fd_); }
+
+  std::string path() const { return absl::StrCat("/proc/", getpid(), "/fd/", fd_); }
+
+ private:
+  const int fd_;
 };
 
 }  // namespace
@@ -65,10 +110,20 @@ void AddPeerCases(Rounds* rounds) {
                            "torch alibi", "torch alibi bf16", "torch t5"}) {
     rounds->Add(name, [=] { return peers->Run(name); });
   }
+  const auto table = std::make_shared<TableFile>();
+  rounds->Add("torch ulp", [=] {
+    const auto [ulp, bf16_per_million] = peers->Differences(table->path());
+    rounds->Note("torch bf16", bf16_per_million);
+    return ulp;
+  });
 }
 
 std::vector<Goal> PeerGoals() {
   return {
+      {"G5", "RoPE FLOAT32 f32 against torch: the largest difference in ulp", "torch ulp", "", 1},
+      {"G5", "the same rounded to bf16: how many of a million differ", "torch bf16", "", 1},
+      {"G5", "SLEEF's bits: not offered, every value here is rounded correctly", "not offered", "",
+       0},
       {"G8", "RoPE EXACT f32 cos, sin 64 MiB / numpy float32, out= given", "exact split",
        "numpy rope out=", 5},
       {"G8", "RoPE EXACT f32 cos, sin 64 MiB / numpy float32", "exact split", "numpy rope", 8},

@@ -1,5 +1,6 @@
 """What others would compute: reads the name of a case from each line of stdin,
-runs it once, and prints the seconds it took (or inf when it cannot run)."""
+runs it once, and prints the seconds it took (or inf when it cannot run). The line
+"differences PATH" compares a table with torch's and prints two numbers."""
 import sys
 import time
 
@@ -105,11 +106,31 @@ try:
                   "torch vllm": torch_vllm, "torch hf half": torch_hf,
                   "torch sinusoidal": torch_sinusoidal, "torch alibi": torch_alibi,
                   "torch alibi bf16": torch_alibi_bf16, "torch t5": torch_t5})
+
+    def torch_differences(path):
+        """Of a table of ours, cos and sin in float32: the largest difference to torch's in
+        units in the last place, and how many of a million differ when rounded to bf16."""
+        ours = torch.from_numpy(numpy.fromfile(path, numpy.float32)).view(2, POSITIONS, PAIRS)
+        theirs = torch.stack(torch_rope())
+        bits = [t.view(torch.int32) for t in (ours, theirs)]
+        # From -0 down, patterns are in the order of their values when they are negated.
+        ordered = [torch.where(b < 0, -(b & 0x7fffffff), b).long() for b in bits]
+        differ = ours.bfloat16().view(torch.int16) != theirs.bfloat16().view(torch.int16)
+        return (ordered[0] - ordered[1]).abs().max().item(), differ.double().mean().item() * 1e6
+
+    DIFFERENCES = torch_differences
 except ImportError:
-    pass
+    DIFFERENCES = None
+
+
+def differences(path):
+    return DIFFERENCES(path) if DIFFERENCES else ("inf", "inf")
 
 
 for line in sys.stdin:
+    if line.startswith("differences "):
+        print(*differences(line.split()[1]), flush=True)
+        continue
     case = CASES.get(line.strip())
     if case is None:
         print("inf", flush=True)

@@ -214,6 +214,41 @@ TYPED_TEST(RotationKernelTest, LayoutsArePermutationsHoweverTheMemoryLies) {
   }
 }
 
+// Two tables whose rows stand at one place of their pages are written by turns.
+TYPED_TEST(RotationKernelTest, TablesWholePagesApartHaveTheSameBytes) {
+  const Run run = {40, 70};
+  for (const Maker& maker : Makers()) {
+    SCOPED_TRACE(maker.name);
+    for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      SCOPED_TRACE(hwy::TargetName(target));
+      const ForcedTarget forced(target);
+      const Rotation rotation = maker.Make();
+      const int64_t pairs = rotation.pairs();
+      const std::vector<TypeParam> beside = Table<TypeParam>(rotation, run);
+      for (const RotationLayout layout : {RotationLayout::kApart, RotationLayout::kTwice}) {
+        const int64_t stride = layout == RotationLayout::kTwice ? 2 * pairs : pairs;
+        constexpr auto kPage = static_cast<int64_t>(4096 / sizeof(TypeParam));
+        const int64_t apart = (run.count * stride / kPage + 1) * kPage;
+        Memory<TypeParam> memory(2 * apart, /*aligned=*/true);
+        TypeParam* const cos = memory.data();
+        TypeParam* const sin = cos + apart;
+        rotation.Fill(run.first, RotationRows<TypeParam>{.count = run.count,
+                                                         .stride = stride,
+                                                         .cos = cos,
+                                                         .sin = sin,
+                                                         .layout = layout,
+                                                         .cold = true});
+        std::vector<TypeParam> got;
+        for (int64_t row = 0; row < run.count; ++row) {
+          got.insert(got.end(), cos + row * stride, cos + row * stride + pairs);
+          got.insert(got.end(), sin + row * stride, sin + row * stride + pairs);
+        }
+        ExpectSameBytes(got, beside);
+      }
+    }
+  }
+}
+
 TYPED_TEST(RotationKernelTest, AlternatingSinesMayComeFirst) {
   for (const Maker& maker : Makers()) {
     const Rotation rotation = maker.Make();

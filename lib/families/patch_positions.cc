@@ -47,6 +47,10 @@ absl::Status CanonicalizePatchPositions(PatchPositionsSpec* spec) {
   if (spec->kernel() == v1::RESAMPLE_KERNEL_UNSPECIFIED) {
     spec->set_kernel(v1::RESAMPLE_KERNEL_NEAREST);
   }
+  if (spec->kernel() == v1::RESAMPLE_KERNEL_CUBIC_SPLINE) {
+    return FieldError("patch_positions.kernel",
+                      "must be nearest, bilinear or bicubic, got cubic_spline");
+  }
   if (!spec->has_align_corners()) {
     spec->set_align_corners(spec->kernel() == v1::RESAMPLE_KERNEL_BILINEAR);
   }

@@ -1,4 +1,4 @@
-// Every line of learned.jsonl, within its tolerance.
+// Every line of learned.jsonl and beit_stretch.jsonl, within its tolerance.
 #include <map>
 #include <string>
 #include <vector>
@@ -241,6 +241,33 @@ void CheckGeometric(const Json& line, const Json& params) {
   golden::ExpectValues(line, v1::DTYPE_F64, table.tensors.front().bytes);
 }
 
+// Numbers as beit_stretch.py hashes them from their indices, exact in float32.
+float HashedNumber(uint64_t index) {
+  const uint64_t bits = (index * 2654435761u % (uint64_t{1} << 32)) >> 16;
+  return static_cast<float>(static_cast<double>(bits) / 32768 - 1);
+}
+
+void CheckBeitStretch(const Json& line, const Json& params) {
+  v1::EncodingSpec spec;
+  v1::TableResampleSpec* resample = spec.mutable_table_resample();
+  resample->set_source_spacing(v1::RESAMPLE_SPACING_GEOMETRIC);
+  resample->set_suffix_rows(3);
+  resample->set_grid_height(Int(params, "grid_height"));
+  resample->set_grid_width(Int(params, "grid_width"));
+  if (Text(params, "kernel") == "bilinear") resample->set_kernel(v1::RESAMPLE_KERNEL_BILINEAR);
+  const int64_t rows = resample->grid_height() * resample->grid_width() + 3;
+  resample->mutable_table()->add_shape(rows);
+  resample->mutable_table()->add_shape(Int(params, "heads"));
+  for (int64_t i = 0; i < rows * Int(params, "heads"); ++i) {
+    resample->mutable_table()->add_values(HashedNumber(static_cast<uint64_t>(i)));
+  }
+  const std::string dtype =
+      absl::StrCat("dtype: ", v1::DType_Name(golden::DTypeOf(Text(line, "dtype"))));
+  const FilledTable table =
+      Fill(spec, SelectPatches(Int(params, "new_height"), Int(params, "new_width")), dtype);
+  golden::ExpectValues(line, table.tensors.front().tensor.dtype, table.tensors.front().bytes);
+}
+
 const std::map<std::string, golden::CheckLine>& Checks() {
   static const std::map<std::string, golden::CheckLine> checks = {
       {"position_ids", CheckPositionIds},
@@ -252,12 +279,18 @@ const std::map<std::string, golden::CheckLine>& Checks() {
       {"learned_resample", CheckResample},
       {"beit_relative_table_resize", CheckBeitTable},
       {"beit_geometric_source_coordinates", CheckGeometric},
+      {"beit_stretch", CheckBeitStretch},
   };
   return checks;
 }
 
 TEST(LearnedGoldenTest, EveryLineWithinItsTolerance) {
   golden::CheckLines("learned.jsonl", Checks());
+}
+
+// Ours: made by beit_stretch.py.
+TEST(LearnedGoldenTest, EveryStretchedBiasTableWithinItsTolerance) {
+  golden::CheckLines("beit_stretch.jsonl", Checks());
 }
 
 }  // namespace

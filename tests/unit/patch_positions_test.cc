@@ -125,6 +125,20 @@ TEST(GeometricCoordinatesTest, AreOddAndGrowByAConstantFactor) {
   EXPECT_NEAR(x[12], 13, 1e-3) << "half of the target size";
 }
 
+// Code that stretches one side of a table asks for the other as well, and unilm's goes on
+// when a window shrinks: bisection ends at its lower bound.
+TEST(GeometricCoordinatesTest, AWindowThatDoesNotGrowHasTheLeastRatio) {
+  for (const int64_t target_size : {13, 5, 1}) {
+    const std::vector<double> x =
+        FillOne(absl::StrCat("geometric_coordinates { source_size: 13 target_size: ", target_size,
+                             " }"),
+                {})
+            .As<double>();
+    EXPECT_NEAR(x[8] - x[7], 1.01, 1e-6);
+    EXPECT_GT(x[12], 6) << "beyond half of the target size";
+  }
+}
+
 TEST(GeometricCoordinatesTest, BadSpecsAreRefused) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "geometric_coordinates.source_size: is required"},
@@ -133,8 +147,8 @@ TEST(GeometricCoordinatesTest, BadSpecsAreRefused) {
        "geometric_coordinates.source_size: must be in [3, 8191], got 1"},
       {"source_size: 4 target_size: 9",
        "geometric_coordinates.source_size: must be odd (2 window - 1), got 4"},
-      {"source_size: 5 target_size: 5",
-       "geometric_coordinates.target_size: must be in [7, 8191], got 5"},
+      {"source_size: 5 target_size: 0",
+       "geometric_coordinates.target_size: must be in [1, 8191], got 0"},
       {"source_size: 5 target_size: 8",
        "geometric_coordinates.target_size: must be odd (2 window - 1), got 8"}};
   for (const auto& [spec, message] : cases) {

@@ -280,7 +280,7 @@ TEST(TableResampleTest, BadSpecsAreRefusedWithTheFieldTheRuleAndTheValue) {
        "table_resample.grid_height: must be in [1, 4], got 5"},
       {table + "kernel: 9", "table_resample.kernel: unknown value 9"},
       {table + "kernel: RESAMPLE_KERNEL_NEAREST",
-       "table_resample.kernel: must be bicubic or bilinear, got nearest"},
+       "table_resample.kernel: must be bicubic or bilinear with uniform spacing, got nearest"},
       {table + "scale_offset: -0.1", "table_resample.scale_offset: must be in [0, 1], got -0.1"},
       {table + "scale_offset: nan", "table_resample.scale_offset: must be in [0, 1], got nan"},
       {table + "align_corners: true antialias: true",

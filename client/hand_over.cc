@@ -15,9 +15,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/file_descriptor.h"
 #include "client/request_parts.h"
 #include "client/status_from_grpc.h"
+#include "lib/base/file_descriptor.h"
 #include "posenc/v1/hand_over.pb.h"
 
 namespace posenc {

@@ -19,7 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/file_descriptor.h"
+#include "lib/base/file_descriptor.h"
 #include "server/hand_over_call.h"
 #include "server/hand_over_peer.h"
 #include "server/listen.h"

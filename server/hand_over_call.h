@@ -13,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "lib/base/file_descriptor.h"
 #include "posenc/v1/hand_over.pb.h"
-#include "server/file_descriptor.h"
 #include "server/service.h"
 #include "server/shared_tables.h"
 

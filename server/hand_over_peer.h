@@ -16,7 +16,7 @@
 #include <memory>
 #include <string>
 
-#include "server/file_descriptor.h"
+#include "lib/base/file_descriptor.h"
 #include "server/hand_over_call.h"
 
 namespace posenc::server {

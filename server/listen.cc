@@ -17,8 +17,8 @@
 #include "absl/strings/strip.h"
 #include "grpc/grpc.h"
 #include "grpcpp/security/server_credentials.h"
+#include "lib/base/file_descriptor.h"
 #include "lib/base/status.h"
-#include "server/file_descriptor.h"
 
 namespace posenc::server {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/file_descriptor.h"
+#include "lib/base/file_descriptor.h"
 
 namespace posenc::server {
 

@@ -1,12 +1,12 @@
 // A file descriptor that is closed with its owner.
-#ifndef POSENC_SERVER_FILE_DESCRIPTOR_H_
-#define POSENC_SERVER_FILE_DESCRIPTOR_H_
+#ifndef POSENC_LIB_BASE_FILE_DESCRIPTOR_H_
+#define POSENC_LIB_BASE_FILE_DESCRIPTOR_H_
 
 #include <unistd.h>
 
 #include <utility>
 
-namespace posenc::server {
+namespace posenc {
 
 class FileDescriptor {
  public:
@@ -28,6 +28,6 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-}  // namespace posenc::server
+}  // namespace posenc
 
-#endif  // POSENC_SERVER_FILE_DESCRIPTOR_H_
+#endif  // POSENC_LIB_BASE_FILE_DESCRIPTOR_H_

@@ -112,6 +112,12 @@ constexpr Text kCases[] = {
     {"perceiver_fourier",
      R"(spec { perceiver_fourier { num_bands: 64 max_resolution: [224, 224] } }
         selection { patch_grid { height: 20 width: 224 } })"},
+    {"table_resample.geometric",
+     R"(spec { table_resample { source_spacing: RESAMPLE_SPACING_GEOMETRIC grid_height: 5
+          grid_width: 7 suffix_rows: 1 table { shape: [36, 1] values: [
+            0.5, -1, 2, 0.25, 7, -3, 1.5, 4, -0.75, 0.1, 0.2, 0.3, -5, 6, 0.7, 8, -9, 1, 2.5, 3.5,
+            -4.5, 0.9, -0.8, 0.6, 1.1, 1.2, -1.3, 2.1, -2.2, 2.3, 3.1, 3.2, -3.3, 7, 8, 9] } } }
+        selection { patch_grid { height: 9 width: 11 } })"},
     {"mrope.prompt",
      R"(spec { mrope { rope { head_dim: 128 rope_theta: 1e6 } mrope_section: [16, 24, 24] } }
         selection { token_runs { runs { text: 15 } runs { image { height: 28 width: 42 } }

@@ -40,6 +40,10 @@ absl::Status CanonicalizeClipped(v1::ClippedScheme* scheme) {
   if (!scheme->has_left()) return FieldError(Field("clipped.left"), "is required");
   if (!scheme->has_right()) scheme->set_right(scheme->left());
   RETURN_IF_ERROR(CheckInRange(Field("clipped.left"), scheme->left(), 0, kMaxDistance));
+  RETURN_IF_ERROR(CheckEnum(Field("clipped.direction"),
+                            v1::DistanceDirection_IsValid(scheme->direction()),
+                            scheme->direction()));
+  if (scheme->direction() == v1::DISTANCE_DIRECTION_KEY_MINUS_QUERY) scheme->clear_direction();
   return CheckInRange(Field("clipped.right"), scheme->right(), 0, kMaxDistance);
 }
 
@@ -183,7 +187,10 @@ class RelativeIndexPlan final : public Plan {
       case RelativeIndexSpec::kClipped: {
         const int64_t left = spec_.clipped().left();
         const int64_t right = spec_.clipped().right();
-        return FillRun(first, out, [=](int64_t r) { return std::clamp(r, -left, right) + left; });
+        const bool mirrored = spec_.clipped().direction() == v1::DISTANCE_DIRECTION_QUERY_MINUS_KEY;
+        return FillRun(first, out, [=](int64_t r) {
+          return std::clamp(mirrored ? -r : r, -left, right) + left;
+        });
       }
       case RelativeIndexSpec::kUnclipped: {
         const int64_t zero = spec_.unclipped().max_position_embeddings() - 1;

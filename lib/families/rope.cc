@@ -3,8 +3,9 @@
 // Row p holds cos(p·inv_freq[i]) and sin(p·inv_freq[i]), times attention_factor,
 // for i in [0, rotary_dim/2). Where they stand: rope_layout.h.
 //
-// Su et al., arXiv:2104.09864. Scaling: rope_scaling.h, rope_frequencies.h. The
-// values: lib/numeric/rotation.h.
+// Su et al., arXiv:2104.09864; reference/hf-rope.md, sections 1 (the order of roundings), 2 (the
+// rope_types), 3.1 and 3.2 (layouts), 5.3 (other codes' variants); reference/serving-stacks.md,
+// section 5.2. Scaling: rope_scaling.h, rope_frequencies.h. The values: lib/numeric/rotation.h.
 #include <memory>
 #include <utility>
 #include <variant>

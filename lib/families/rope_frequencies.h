@@ -9,8 +9,9 @@
 //   proportional  f[i] / factor for the first pairs, 0 for the others
 //   frequencies   the caller's
 //
-// FLOAT32 is the order of operations of the frameworks' float32 code, with a
-// correctly rounded pow. EXACT is the real number to some 220 bits.
+// reference/hf-rope.md, sections 2.1 to 2.9 and 5.3. FLOAT32 is the order of operations of the
+// frameworks' float32 code, with a correctly rounded pow. EXACT is the real number to some 220
+// bits.
 #ifndef POSENC_LIB_FAMILIES_ROPE_FREQUENCIES_H_
 #define POSENC_LIB_FAMILIES_ROPE_FREQUENCIES_H_
 

@@ -27,12 +27,6 @@ absl::Status CanonicalizeLinear(const v1::RopeSpec& rope, v1::LinearScaling* lin
   return CheckAngles("rope.linear.factor", rope.rope_theta(), linear->factor());
 }
 
-// YaRN's m(factor, k): how much logits are sharpened in a context that is
-// `factor` times as long. Float64 in Python's order.
-double Magnitude(double factor, double k) {
-  return factor <= 1 ? 1.0 : 0.1 * k * Log(factor) + 1.0;
-}
-
 // 0 is where a reader of configs takes the default, as transformers does with Python's `or`; a
 // spec leaves the field unset for that.
 absl::Status CheckBeta(absl::string_view field, double value) {
@@ -162,6 +156,10 @@ absl::Status CanonicalizeFrequencies(v1::RopeSpec* rope) {
 
 }  // namespace
 
+double Magnitude(double factor, double k) {
+  return factor <= 1 ? 1.0 : 0.1 * k * Log(factor) + 1.0;
+}
+
 absl::Status CanonicalizeRopeScaling(v1::RopeSpec* rope) {
   const double rope_theta = rope->rope_theta();
   if (!rope->has_frequencies()) {
@@ -199,10 +197,11 @@ double RopeAttentionFactor(const v1::RopeSpec& rope) {
       return rope.longrope().attention_factor();
     case v1::RopeSpec::kFrequencies:
       return rope.frequencies().attention_factor();
+    case v1::RopeSpec::kDynamic:
+      return rope.dynamic().has_attention_factor() ? rope.dynamic().attention_factor() : 1.0;
     case v1::RopeSpec::SCALING_NOT_SET:
     case v1::RopeSpec::kLinear:
     case v1::RopeSpec::kLlama3:
-    case v1::RopeSpec::kDynamic:
     case v1::RopeSpec::kNtk:
     case v1::RopeSpec::kProportional:
       return 1.0;

@@ -39,6 +39,26 @@ absl::Status CheckBaseExponent(const v1::RopeSpec& rope, absl::string_view rope_
                     absl::StrCat("must be at least 4 with ", rope_type, ", got 2"));
 }
 
+// TeleChat's code: no table is shorter than what the model was trained on, and a longer one is
+// multiplied (reference/hf-rope.md, section 5.3).
+absl::Status CanonicalizeTrainedLength(v1::DynamicScaling* dynamic) {
+  if (dynamic->has_trained_length()) {
+    const int64_t trained = dynamic->trained_length();
+    RETURN_IF_ERROR(CheckContext("rope.dynamic.trained_length", true, trained));
+    dynamic->set_sequence_length(std::max(dynamic->sequence_length(), trained));
+    if (!dynamic->has_attention_factor()) {
+      dynamic->set_attention_factor(Magnitude(
+          static_cast<double>(dynamic->sequence_length()) / static_cast<double>(trained), 1.0));
+    }
+    dynamic->clear_trained_length();
+  }
+  if (!dynamic->has_attention_factor()) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      CheckAttentionFactor("rope.dynamic.attention_factor", dynamic->attention_factor()));
+  if (dynamic->attention_factor() == 1) dynamic->clear_attention_factor();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CanonicalizeDynamic(v1::RopeSpec* rope) {
@@ -68,6 +88,7 @@ absl::Status CanonicalizeDynamic(v1::RopeSpec* rope) {
   RETURN_IF_ERROR(CheckContext("rope.dynamic.sequence_length", true, dynamic->sequence_length()));
   dynamic->set_sequence_length(
       std::max(dynamic->sequence_length(), dynamic->max_position_embeddings()));
+  RETURN_IF_ERROR(CanonicalizeTrainedLength(dynamic));
   return CheckBase("rope.dynamic.sequence_length", *rope);
 }
 

@@ -72,6 +72,10 @@ inline absl::Status CheckList(absl::string_view field, const v1::RopeSpec& rope,
   return absl::OkStatus();
 }
 
+// YaRN's m(factor, k): how much logits are sharpened in a context that is
+// `factor` times as long. Float64 in Python's order.
+double Magnitude(double factor, double k);
+
 // Each completes and checks its case of the oneof. REQUIRES: it is set.
 absl::Status CanonicalizeDynamic(v1::RopeSpec* rope);
 absl::Status CanonicalizeNtk(v1::RopeSpec* rope);

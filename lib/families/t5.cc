@@ -10,7 +10,8 @@
 //   BUCKET_VECTOR, BIAS_VECTOR  the same for the Q+K-1 relative positions; entry v
 //                      belongs to relative position -(query_offset + Q - 1) + v
 //
-// position_ids stand for queries and keys at once. With num_segments, tokens of
+// position_ids stand for queries and keys at once, and so do points, whose relative_position is
+// trunc((key - query) * coordinate_scale) in float32 (UDOP). With num_segments, tokens of
 // different segments have a bucket of their pair of segments (CPM-Ant). With global_block_size,
 // keys are LongT5's G = length / global_block_size blocks and a batch comes first:
 //
@@ -46,6 +47,7 @@ namespace {
 constexpr int64_t kMaxNumBuckets = 4096;
 constexpr int64_t kMaxNumSegments = 1024;
 constexpr double kMaxBiasScale = 0x1p20;
+constexpr double kMaxCoordinateScale = 0x1p20;
 
 const LayoutDTypes kFormats[] = {{v1::LAYOUT_BUCKETS, {v1::DTYPE_I32}},
                                  {v1::LAYOUT_BUCKET_VECTOR, {v1::DTYPE_I32}},
@@ -121,6 +123,17 @@ absl::Status CanonicalizeSegments(const v1::T5BiasSpec& t5) {
   return FieldError("t5.num_segments", "has no meaning with global_block_size");
 }
 
+absl::Status CanonicalizeCoordinates(const v1::T5BiasSpec& t5) {
+  constexpr absl::string_view kField = "t5.coordinate_scale";
+  if (!t5.has_coordinate_scale()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckPositive(kField, t5.coordinate_scale(), kMaxCoordinateScale));
+  if (t5.has_global_block_size()) {
+    return FieldError(kField, "has no meaning with global_block_size");
+  }
+  if (t5.has_num_segments()) return FieldError(kField, "has no meaning with num_segments");
+  return absl::OkStatus();
+}
+
 absl::Status CanonicalizeScale(v1::T5BiasSpec* t5) {
   if (!t5->has_bias_scale()) return absl::OkStatus();
   RETURN_IF_ERROR(CheckPositive("t5.bias_scale", t5->bias_scale(), kMaxBiasScale));
@@ -132,6 +145,7 @@ absl::Status CanonicalizeScale(v1::T5BiasSpec* t5) {
 absl::Status CanonicalizeT5(v1::T5BiasSpec* t5) {
   RETURN_IF_ERROR(CanonicalizeBuckets(t5));
   RETURN_IF_ERROR(CanonicalizeSegments(*t5));
+  RETURN_IF_ERROR(CanonicalizeCoordinates(*t5));
   RETURN_IF_ERROR(CanonicalizeScale(t5));
   RETURN_IF_ERROR(CanonicalizeTable(t5));
   if (!t5->has_global_block_size()) return absl::OkStatus();
@@ -174,6 +188,9 @@ absl::Status CheckLayout(const v1::T5BiasSpec& t5, const v1::Selection& selectio
   }
   if (IsGlobalLayout(layout) && !t5.has_global_block_size()) {
     return FieldError("t5.global_block_size", "is required for global blocks");
+  }
+  if (selection.has_points() && !t5.has_coordinate_scale()) {
+    return FieldError("t5.coordinate_scale", "is required for points");
   }
   if (IsVector(layout) && (t5.has_global_block_size() || !selection.has_attention_grid())) {
     return FieldError("format.layout",
@@ -220,6 +237,20 @@ absl::StatusOr<Dimensions> ResolveIds(const v1::Selection& selection, TableShape
   shape->selection = std::move(positions.selection);
   shape->coordinates_key = std::move(positions.coordinates_key);
   return Dimensions{{positions.count, positions.count}};
+}
+
+absl::StatusOr<Dimensions> ResolveCoordinates(double coordinate_scale,
+                                              const v1::Selection& selection, TableShape* shape) {
+  ASSIGN_OR_RETURN(ResolvedPoints points, ResolvePoints(selection, 1, 1));
+  if (shape->format.layout() == v1::LAYOUT_RELATIVE_POSITION && points.count > 0) {
+    const auto& coordinates = points.selection.points().coordinates();
+    const auto [min, max] = std::minmax_element(coordinates.begin(), coordinates.end());
+    RETURN_IF_ERROR(CheckFits("selection.points.coordinates",
+                              T5CoordinateDistance(*min, *max, coordinate_scale)));
+  }
+  shape->selection = std::move(points.selection);
+  shape->coordinates_key = std::move(points.coordinates_key);
+  return Dimensions{{points.count, points.count}};
 }
 
 // A segment a key, and no other list.
@@ -273,12 +304,13 @@ class T5FamilyImpl final : public Family {
     RETURN_IF_ERROR(ResolveFormat(*this, kFormats, &shape.format));
     const v1::Layout layout = shape.format.layout();
     RETURN_IF_ERROR(CheckLayout(t5, selection, layout));
-    ASSIGN_OR_RETURN(Dimensions dimensions,
-                     t5.has_global_block_size()
-                         ? ResolveGlobal(t5.global_block_size(), selection, &shape)
-                     : t5.has_num_segments() ? ResolveSegments(t5.num_segments(), selection, &shape)
-                     : selection.has_position_ids() ? ResolveIds(selection, &shape)
-                                                    : ResolveAttention(selection, &shape));
+    ASSIGN_OR_RETURN(
+        Dimensions dimensions,
+        t5.has_global_block_size()  ? ResolveGlobal(t5.global_block_size(), selection, &shape)
+        : t5.has_num_segments()     ? ResolveSegments(t5.num_segments(), selection, &shape)
+        : t5.has_coordinate_scale() ? ResolveCoordinates(t5.coordinate_scale(), selection, &shape)
+        : selection.has_position_ids() ? ResolveIds(selection, &shape)
+                                       : ResolveAttention(selection, &shape));
     if (layout == v1::LAYOUT_BIAS || layout == v1::LAYOUT_BIAS_VECTOR) {
       dimensions.shape.insert(
           dimensions.shape.begin() + static_cast<ptrdiff_t>(dimensions.heads_at),

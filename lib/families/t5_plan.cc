@@ -31,11 +31,20 @@ std::vector<int64_t> FirstDistances(const v1::T5BiasSpec& t5) {
 
 }  // namespace
 
+// Beyond 2^32 every distance is in the last bucket, whose runs are counted in 33 bits.
+int64_t T5CoordinateDistance(double query, double key, double coordinate_scale) {
+  constexpr float kFarthest = 0x1p32f;
+  const float distance =
+      (static_cast<float>(key) - static_cast<float>(query)) * static_cast<float>(coordinate_scale);
+  return static_cast<int64_t>(std::clamp(distance, -kFarthest, kFarthest));
+}
+
 T5Plan::T5Plan(const v1::T5BiasSpec& t5)
     : bidirectional_(t5.bidirectional()),
       global_block_size_(t5.global_block_size()),
       num_segments_(t5.num_segments()),
       num_buckets_(t5.num_buckets()),
+      coordinate_scale_(t5.coordinate_scale()),
       first_distance_(FirstDistances(t5)),
       bias_table_(FloatsOf(t5.bias_table())),
       heads_(static_cast<int64_t>(bias_table_.size()) / T5TableRows(t5)) {
@@ -55,7 +64,17 @@ void T5Plan::Fill(const TableShape& shape, size_t /*tensor*/, int64_t begin,
                   std::span<std::byte> out) const {
   if (shape.selection.has_token_mask()) return FillGlobal(shape, begin, out);
   if (shape.selection.has_token_grid()) return FillSegments(shape, begin, out);
-  if (shape.selection.has_position_ids()) return FillIds(shape, begin, out);
+  if (shape.selection.has_position_ids()) {
+    const auto& ids = shape.selection.position_ids().ids();
+    return FillPairs(shape, ids.size(), begin, out,
+                     [&](int query, int key) { return ids[key] - ids[query]; });
+  }
+  if (shape.selection.has_points()) {
+    const auto& points = shape.selection.points().coordinates();
+    return FillPairs(shape, points.size(), begin, out, [&](int query, int key) {
+      return T5CoordinateDistance(points[query], points[key], coordinate_scale_);
+    });
+  }
   FillGrid(shape, begin, out, /*cold=*/false);
 }
 
@@ -80,15 +99,15 @@ void T5Plan::FillGrid(const TableShape& shape, int64_t begin, std::span<std::byt
   }
 }
 
-// Rows [head, query]; neighbours have nothing in common.
-void T5Plan::FillIds(const TableShape& shape, int64_t begin, std::span<std::byte> out) const {
-  const auto& ids = shape.selection.position_ids().ids();
+template <typename Distance>
+void T5Plan::FillPairs(const TableShape& shape, int64_t count, int64_t begin,
+                       std::span<std::byte> out, const Distance& distance) const {
   const auto element_bytes = static_cast<size_t>(ElementBytes(shape.format.dtype()));
-  FillByRows(ids.size(), static_cast<int64_t>(element_bytes), begin, out,
+  FillByRows(count, static_cast<int64_t>(element_bytes), begin, out,
              [&](int64_t row, int64_t first, std::span<std::byte> part) {
-               const int64_t query = ids[static_cast<int>(row % ids.size())];
+               const int query = static_cast<int>(row % count);
                for (int key = static_cast<int>(first); !part.empty(); ++key) {
-                 FillRun(shape.format, row / ids.size(), ids[key] - query,
+                 FillRun(shape.format, row / count, distance(query, key),
                          part.first(element_bytes));
                  part = part.subspan(element_bytes);
                }

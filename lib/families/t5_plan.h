@@ -19,6 +19,9 @@ inline int64_t T5TableRows(const v1::T5BiasSpec& t5) {
   return t5.num_buckets() + t5.num_segments() * t5.num_segments();
 }
 
+// relative_position of two coordinates, rounded step by step as float32 code does.
+int64_t T5CoordinateDistance(double query, double key, double coordinate_scale);
+
 class T5Plan final : public Plan {
  public:
   // REQUIRES: a canonical spec.
@@ -32,7 +35,11 @@ class T5Plan final : public Plan {
 
  private:
   void FillGrid(const TableShape& shape, int64_t begin, std::span<std::byte> out, bool cold) const;
-  void FillIds(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
+  // Rows [head, query] of `count` queries and as many keys, whose relative position is
+  // distance(query, key); neighbours have nothing in common.
+  template <typename Distance>
+  void FillPairs(const TableShape& shape, int64_t count, int64_t begin, std::span<std::byte> out,
+                 const Distance& distance) const;
   void FillGlobal(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
   void FillSegments(const TableShape& shape, int64_t begin, std::span<std::byte> out) const;
 
@@ -56,6 +63,7 @@ class T5Plan final : public Plan {
   int64_t global_block_size_;  // 0: none
   int64_t num_segments_;       // 0: none
   int64_t num_buckets_;
+  double coordinate_scale_;              // 0: none
   std::vector<int64_t> first_distance_;  // [buckets of one direction], ascending
   std::vector<float> bias_table_;        // [T5TableRows(), heads_]; empty when there is none
   int64_t heads_;                        // 0 without a table

@@ -50,6 +50,13 @@ TEST(RelativeIndexTest, ShawWithOneCachedQueryEndsAtTheDiagonal) {
   EXPECT_THAT(Index("clipped { left: 2 }", SelectGrid(1, 5, 4)), ElementsAre(0, 0, 0, 1, 2));
 }
 
+// SpeechT5RelativePositionalEncoding of L = 2: query - key from -2 to 1, plus 2.
+TEST(RelativeIndexTest, SpeechT5ClipsQueryMinusKey) {
+  EXPECT_THAT(Index("clipped { left: 2 right: 1 direction: DISTANCE_DIRECTION_QUERY_MINUS_KEY }",
+                    SelectGrid(4, 4)),
+              ElementsAre(2, 1, 0, 0, 3, 2, 1, 0, 3, 3, 2, 1, 3, 3, 3, 2));
+}
+
 TEST(RelativeIndexTest, BertIsTheOtherWayRoundAndNotClipped) {
   // Section 4.2: query - key + max_position_embeddings - 1.
   EXPECT_THAT(Index("unclipped { max_position_embeddings: 3 }", SelectGrid(2, 3)),
@@ -139,6 +146,7 @@ TEST(RelativeIndexTest, DebertaV1TakesItsSpanFromTheGrid) {
 const char* const kSchemes[] = {
     "clipped { left: 2 }",
     "clipped { left: 5 right: 1 }",
+    "clipped { left: 5 right: 4 direction: DISTANCE_DIRECTION_QUERY_MINUS_KEY }",
     "unclipped { max_position_embeddings: 64 }",
     "unclipped { max_position_embeddings: 64 direction: DISTANCE_DIRECTION_KEY_MINUS_QUERY }",
     "deberta { position_buckets: 8 max_relative_positions: 16 }",

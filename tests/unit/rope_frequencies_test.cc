@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lib/numeric/rotation.h"
@@ -258,6 +259,39 @@ TEST(RopeFrequenciesTest, YarnWithEqualBetasKeepsAStep) {
   for (size_t i = 0; i < plain.size(); ++i) {
     const float expected = i <= 22 ? plain[i] : plain[i] / 4;
     EXPECT_NEAR(inv_freq[i], expected, 1e-6 * expected) << i;
+  }
+}
+
+// reference/hf-rope.md, section 2.4, step by step, for a base whose logarithm is as small as
+// may be: the ends of the ramp lie far outside the frequencies, before them (all are divided) or
+// on both sides.
+TEST(RopeFrequenciesTest, YarnOfABaseJustAboveOne) {
+  constexpr int kPairs = 32;
+  constexpr float kFactor = 4;
+  for (const double theta : {1 + 0x1p-20, 1.001, 1.5}) {
+    for (const double original : {128.0, 4096.0}) {
+      const auto correction = [&](double rotations) {
+        const double turns = original / (rotations * 2 * Real::Pi().ToDouble());
+        return 2 * kPairs * Log(Real(turns)).ToDouble() / (2 * Log(Real(theta)).ToDouble());
+      };
+      const double low = std::max(std::floor(correction(32)), 0.0);
+      double high = std::min(std::ceil(correction(1)), 2 * kPairs - 1.0);
+      if (low == high) high += 0.001;
+      const std::vector<float> frequencies = RopeInvFreqFloat32(CanonicalRope(absl::StrFormat(
+          "head_dim: 64 rope_theta: %.20g yarn { factor: 4 original_max_position_embeddings: %g }",
+          theta, original)));
+      for (int i = 0; i < kPairs; ++i) {
+        const float exponent = static_cast<float>(2 * i) / (2 * kPairs);
+        const float power = Pow(Real(static_cast<float>(theta)), Real(exponent)).ToFloat();
+        const float ramp = std::clamp(
+            (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low),
+            0.0f, 1.0f);
+        const float kept = 1 - ramp;
+        EXPECT_EQ(frequencies[static_cast<size_t>(i)],
+                  1 / (kFactor * power) * (1 - kept) + 1 / power * kept)
+            << theta << " " << original << " " << i;
+      }
+    }
   }
 }
 

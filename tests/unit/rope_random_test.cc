@@ -116,6 +116,8 @@ class SpecSource {
         dynamic->set_max_position_embeddings(Integer());
         if (!OneIn(3)) dynamic->set_sequence_length(Integer());
         dynamic->set_growth(static_cast<v1::DynamicGrowth>(Below(5)));
+        if (OneIn(4)) dynamic->set_attention_factor(Number());
+        if (OneIn(4)) dynamic->set_trained_length(Integer());
         break;
       }
       case 5:

@@ -144,6 +144,30 @@ TEST(RopeSpecTest, DynamicSequencesUpToTheContextShareOneTable) {
   EXPECT_EQ(length("sequence_length: 4097"), 4097);
 }
 
+// TeleChat's get_mscale and get_ntk_alpha: nothing is shorter than what it was trained on, and
+// cos and sin are multiplied beyond it.
+TEST(RopeSpecTest, ATrainedLengthIsTheLeastAndTheMeasureOfTheAttentionFactor) {
+  const auto dynamic = [](const std::string& fields) {
+    return CanonicalRope(absl::StrCat("head_dim: 128 dynamic { growth: "
+                                      "DYNAMIC_GROWTH_POWER_OF_TWO max_position_embeddings: 4096 ",
+                                      fields, "}"))
+        .dynamic();
+  };
+  const v1::DynamicScaling trained = dynamic("trained_length: 8192 sequence_length: 100");
+  EXPECT_EQ(trained.sequence_length(), 8192);
+  EXPECT_FALSE(trained.has_trained_length());
+  EXPECT_FALSE(trained.has_attention_factor()) << "1 is the default";
+  // 0.1 ln 4 + 1.
+  EXPECT_EQ(dynamic("trained_length: 8192 sequence_length: 32768").attention_factor(),
+            1.138629436111989);
+  EXPECT_EQ(dynamic("trained_length: 8192 sequence_length: 32768 attention_factor: 1.25")
+                .attention_factor(),
+            1.25);
+  ExpectIdempotent(
+      "rope { head_dim: 128 dynamic { growth: DYNAMIC_GROWTH_POWER_OF_TWO "
+      "max_position_embeddings: 4096 trained_length: 8192 sequence_length: 32768 } }");
+}
+
 TEST(RopeSpecTest, ExactArithmeticDoesNotTellWhereABaseWasRounded) {
   const std::string fields =
       "dynamic { factor: 2 max_position_embeddings: 64 growth: DYNAMIC_GROWTH_LINEAR_FLOAT64 }";

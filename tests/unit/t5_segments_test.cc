@@ -1,5 +1,5 @@
-// T5 buckets as CPM-Ant has them: tokens of other segments have buckets of their own. And
-// the factor of x-transformers.
+// T5 buckets as CPM-Ant has them: tokens of other segments have buckets of their own.
+// And the factor of x-transformers, and UDOP's real coordinates.
 #include <string>
 #include <vector>
 
@@ -108,6 +108,45 @@ TEST(T5SegmentsTest, Refusals) {
   EXPECT_EQ(SpecRefusal("t5 { bias_scale: 2 }"), "t5.bias_scale: needs a bias_table");
   EXPECT_EQ(SpecRefusal("t5 { bias_scale: 0 bias_table { shape: 32 shape: 1 } }"),
             "t5.bias_scale: must be above 0 and at most 1.04858e+06, got 0");
+}
+
+// UDOP: the difference of two box centres times 100, each step rounded to a float32, then cut
+// towards zero (RelativePositionBiasBase.get_relative_position). 0.7 - 0.4 is a little less than
+// 0.3 there, and so 29; in real numbers it would be 30.
+TEST(T5PointsTest, PointsAreCoordinatesThatAreScaledAndCut) {
+  const v1::Selection points =
+      Select("points { dimensions: 1 coordinates: [0.4, 0.7, 0.005, 1.0, 0.7] }");
+  const std::string spec = "t5 { num_buckets: 32 max_distance: 100 coordinate_scale: 100 }";
+  const auto positions = FillOne(spec, points, "layout: LAYOUT_RELATIVE_POSITION").As<int32_t>();
+  EXPECT_THAT(std::vector<int32_t>(positions.begin(), positions.begin() + 5),
+              ElementsAre(0, 29, -39, 60, 29));
+  EXPECT_EQ(positions[5], -29) << "cut towards zero on either side";
+  const auto buckets = FillOne(spec, points).As<int32_t>();
+  for (size_t i = 0; i < 25; ++i) {
+    const auto of_ids =
+        FillOne("t5 { num_buckets: 32 max_distance: 100 }", SelectIds({0, positions[i]}));
+    EXPECT_EQ(buckets[i], of_ids.As<int32_t>()[1]) << i;
+  }
+  const auto bias = FillOne(
+      "t5 { num_buckets: 4 max_distance: 8 coordinate_scale: 10 bias_table { shape: 4 "
+      "shape: 2 values: [0, 1, 2, 3, 4, 5, 6, 7] } }",
+      points, "layout: LAYOUT_BIAS");
+  EXPECT_THAT(bias.tensor.shape, ElementsAre(2, 5, 5));
+  EXPECT_EQ(SpecRefusal("t5 { coordinate_scale: 0 }").substr(0, 20), "t5.coordinate_scale:");
+  EXPECT_EQ(SpecRefusal("t5 { coordinate_scale: 2 global_block_size: 4 }"),
+            "t5.coordinate_scale: has no meaning with global_block_size");
+  EXPECT_EQ(TableRefusal("t5 {}", points), "t5.coordinate_scale: is required for points");
+  EXPECT_EQ(TableRefusal(spec, SelectGrid(2, 2)).substr(0, 10), "selection:");
+}
+
+// Far coordinates share the last bucket, however large the scale makes their distance.
+TEST(T5PointsTest, FarPointsStayInTheTable) {
+  const v1::Selection points =
+      Select("points { dimensions: 1 coordinates: [-16777216, 16777216] }");
+  const std::string spec = "t5 { coordinate_scale: 1048576 }";
+  EXPECT_THAT(FillOne(spec, points).As<int32_t>(), ElementsAre(0, 31, 15, 0));
+  EXPECT_EQ(TableRefusal(spec, points, "layout: LAYOUT_RELATIVE_POSITION"),
+            "selection.points.coordinates: relative positions must fit an i32, got 4294967296");
 }
 
 }  // namespace

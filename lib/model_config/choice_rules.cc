@@ -1,14 +1,13 @@
 #include "lib/model_config/choice_rules.h"
 
-#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/axial_rules.h"
-#include "lib/model_config/bias_rules.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/relative_rules.h"
 #include "lib/model_config/rope_rules.h"
@@ -52,32 +51,34 @@ absl::Status AddClippedKeys(const Tower& tower, v1::ResolveModelConfigResponse* 
   return absl::OkStatus();
 }
 
-// A bucket table of `kind` positions where its switch, on by default, is on.
-struct Buckets {
-  absl::string_view enabled_key;
-  absl::string_view count_key;
-  int64_t count;
-  absl::string_view distance_key;
-  int64_t distance;
-  absl::string_view layer_type;
-};
-
-absl::Status AddBuckets(const Tower& tower, const Buckets& keys,
-                        v1::ResolveModelConfigResponse* response) {
-  ASSIGN_OR_RETURN(const std::optional<bool> enabled, ReadBool(tower.keys[keys.enabled_key]));
-  if (!enabled.value_or(true)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::optional<int64_t> count, ReadPositiveInt(tower.keys[keys.count_key]));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> distance,
-                   ReadPositiveInt(tower.keys[keys.distance_key]));
-  ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
-  v1::ResolvedEncoding encoding = T5Encoding(
-      tower, {count.value_or(keys.count), distance.value_or(keys.distance), true, false}, heads);
-  encoding.set_layer_type(std::string(keys.layer_type));
-  // v3 adds the bias to scores that it divides with them.
-  if (tower.family.table.bias_over_sqrt_head_dim) {
-    ASSIGN_OR_RETURN(const int64_t head_dim, HiddenOverHeads(tower));
-    encoding.set_bias_scale(1.0 / std::sqrt(static_cast<double>(head_dim)));
+// CogVideoX's image models: beside the rotation, a stored row for each token of the text and of
+// the video that it was trained on (CogVideoXPatchEmbed).
+absl::Status AddVideoRows(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  struct Size {
+    absl::string_view key;
+    int64_t by_class;
+  };
+  std::vector<int64_t> sizes;
+  for (const Size& size :
+       {Size{"max_text_seq_length", 226}, Size{"sample_frames", 49},
+        Size{"temporal_compression_ratio", 4}, Size{"sample_height", 60}, Size{"sample_width", 90},
+        Size{"patch_size", 2}, Size{"num_attention_heads", 30}, Size{"attention_head_dim", 64}}) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> given, ReadPositiveInt(tower.keys[size.key]));
+    sizes.push_back(given.value_or(size.by_class));
+    // A product of four of these is an int64.
+    if (sizes.back() > kMaxGridSide) {
+      return FieldError(tower.keys[size.key].field(),
+                        absl::StrCat("must be at most ", kMaxGridSide, ", got ", sizes.back()));
+    }
   }
+  const int64_t frames = (sizes[1] - 1) / sizes[2] + 1;
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "learned");
+  encoding.set_layer_type("tokens");
+  v1::LearnedTable& table = *encoding.mutable_learned();
+  table.set_rows(sizes[0] + frames * (sizes[3] / sizes[5]) * (sizes[4] / sizes[5]));
+  table.set_usable(table.rows());
+  table.set_dim(sizes[6] * sizes[7]);
+  table.set_prefix_tokens(sizes[0]);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
@@ -104,21 +105,19 @@ absl::Status ResolveTrocr(const Tower& tower, v1::ResolveModelConfigResponse* re
                                 : ResolveSinusoidal(tower, response);
 }
 
-absl::Status ResolveLayoutLm(const Tower& tower, v1::ResolveModelConfigResponse* response) {
-  RETURN_IF_ERROR(ResolveLearned(tower, response));
-  RETURN_IF_ERROR(AddBuckets(
-      tower, {"has_relative_attention_bias", "rel_pos_bins", 32, "max_rel_pos", 128, "all"},
-      response));
-  return AddBuckets(
-      tower,
-      {"has_spatial_attention_bias", "rel_2d_pos_bins", 64, "max_rel_2d_pos", 256, "spatial"},
-      response);
-}
-
 absl::Status ResolveCogVideoX(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   ASSIGN_OR_RETURN(const std::optional<bool> rotary,
                    ReadBool(tower.keys["use_rotary_positional_embeddings"]));
-  if (rotary.value_or(false)) return ResolveAxialRope(tower, response);
+  ASSIGN_OR_RETURN(const std::optional<bool> learned,
+                   ReadBool(tower.keys["use_learned_positional_embeddings"]));
+  if (rotary.value_or(false)) {
+    RETURN_IF_ERROR(ResolveAxialRope(tower, response));
+    return learned.value_or(false) ? AddVideoRows(tower, response) : absl::OkStatus();
+  }
+  if (learned.value_or(false)) {
+    return FieldError(tower.keys["use_learned_positional_embeddings"].field(),
+                      "must be false without use_rotary_positional_embeddings, got true");
+  }
   ASSIGN_OR_RETURN(const std::optional<int64_t> heads,
                    ReadPositiveInt(tower.keys["num_attention_heads"]));
   ASSIGN_OR_RETURN(const std::optional<int64_t> head_dim,

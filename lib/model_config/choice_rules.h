@@ -15,10 +15,6 @@ absl::Status ResolveConformer(const Tower& tower, v1::ResolveModelConfigResponse
 // TrOCR's decoder: BART's learned rows, or fairseq's sinusoid.
 absl::Status ResolveTrocr(const Tower& tower, v1::ResolveModelConfigResponse* response);
 
-// LayoutLMv2 and v3: learned rows, and T5 buckets of positions (layer type all) and of the
-// boxes' coordinates (layer type spatial: the same table form for x and for y).
-absl::Status ResolveLayoutLm(const Tower& tower, v1::ResolveModelConfigResponse* response);
-
 // CogVideoX: RoPE over frames, rows and columns, or a sinusoid of them.
 absl::Status ResolveCogVideoX(const Tower& tower, v1::ResolveModelConfigResponse* response);
 

@@ -37,12 +37,16 @@ enum class Kind : uint8_t {
   kBeit,
   kSwin,
   kGroundingDino,
-  kConvolution,  // wav2vec 2 and kin
-  kWavlm,        // convolution and T5 buckets
-  kConformer,    // sinusoids of distances, RoPE, clipped keys, by a key
-  kTrocr,        // learned or sinusoidal, by a key
-  kLayoutLm,     // learned, and T5 buckets of positions and of coordinates
-  kCogVideoX,    // RoPE over a grid or its sinusoid, by a key
+  kConvolution,     // wav2vec 2 and kin
+  kWavlm,           // convolution and T5 buckets
+  kConformer,       // sinusoids of distances, RoPE, clipped keys, by a key
+  kTrocr,           // learned or sinusoidal, by a key
+  kLayoutLm,        // learned, and T5 buckets of positions and of coordinates
+  kUdop,            // the same by a list, of real coordinates
+  kSeamless,        // fairseq's sinusoids, and a conformer for speech
+  kSpeechT5,        // clipped distances, and sinusoids before encoder and decoder
+  kChunkDistances,  // a sinusoid of the distances inside a chunk
+  kCogVideoX,       // RoPE over a grid or its sinusoid, by a key
   kNone,
 };
 
@@ -81,14 +85,19 @@ struct RopeTraits {
   bool partial_in_v5 = false;             // 5.16 honours it with rope_type default
   absl::string_view rotary_dim_key = "";  // the width itself, where the family has it
   int64_t rotary_dim = 0;                 // where the file has none; 0: by partial
+  // The width is half of this key's size / heads, at least rotary_dim (CLVP).
+  absl::string_view halved_width_key = "";
+  int64_t halved_width = 0;  // where the file has none
   absl::string_view head_dim_keys = "head_dim";
   int64_t head_dim = 0;  // where the file has none; 0: hidden_size / heads
   Rotation rotation = Rotation::kHalf;
   bool channels_last = false;  // MLA: the rotated channels are the last
   LayerRule layers = LayerRule::kAll;
+  int64_t full_every = 0;  // every so many layers one is full, where the rule's count is another
   // Another name of rope_scaling; "-" where the family reads no map at all.
   absl::string_view map_key = "";
   absl::string_view enabled_key = "";  // a switch: RoPE only where it is true
+  bool enabled_by_default = false;     // of that switch
   absl::string_view default_map = "";  // JSON: rope_parameters where the file has none
   absl::string_view mrope_scheme = "";
   std::array<int64_t, 3> mrope_section = {0, 0, 0};
@@ -96,6 +105,13 @@ struct RopeTraits {
   bool mla_softmax_since_v5 = false;  // transformers 4 leaves it out
   QueryScaleRule query_scale = QueryScaleRule::kNone;
   v1::DynamicGrowth growth = v1::DYNAMIC_GROWTH_LINEAR;  // of rope_type dynamic
+  // A base that grows by powers of two from this key's length on, and cos and sin that are
+  // multiplied beyond trained_length_key's (TeleChat). base_lengths: where the file has none, by
+  // hidden_size, as pairs.
+  absl::string_view base_length_key = "";
+  absl::string_view trained_length_key = "";
+  int64_t trained_length = 0;  // where the file has none
+  std::array<std::array<int64_t, 2>, 2> base_lengths = {};
   // Their own code divides positions, not frequencies, with a linear scaling (InternLM).
   bool divide_positions = false;
   int64_t original_length = 0;     // original_max_position_embeddings where it is not given
@@ -120,6 +136,7 @@ struct TableTraits {
   bool decoder_only = false;             // of T5: no encoder
   bool bias_over_sqrt_head_dim = false;  // LayoutLMv3's buckets
   absl::string_view default_type = "";   // position_embeddings_type where the file has none
+  bool fixed_distances = false;          // a chunk's distances are not the file's to choose
 };
 
 // Of a RoPE over a grid: the table is the preset's, the rest is how it is reported.
@@ -153,6 +170,9 @@ struct ModelFamily {
   int64_t num_attention_heads = 0;
   int64_t num_hidden_layers = 0;
   int64_t max_position_embeddings = 0;
+  // What a key of the file switches on, as name=key separated by spaces: the name is a kind or
+  // a layer type (FactPlace `with:`).
+  absl::string_view switches = "";
   RopeTraits rope = {};
   TableTraits table = {};
   AxialTraits axial = {};

@@ -23,6 +23,10 @@ constexpr absl::string_view kAudioKeys = "audio_config thinker_config/audio_conf
 constexpr absl::string_view kPairEncoder = "encoder";
 constexpr absl::string_view kPairDecoder = "decoder";
 
+// T5Gemma 2: the encoder is a composite of its own.
+constexpr absl::string_view kT5GemmaEncoder = "encoder/text_config encoder";
+constexpr absl::string_view kT5GemmaVision = "encoder/vision_config vision_config";
+
 // What means RoPE in a file whose family is not known.
 constexpr absl::string_view kStandardRopeKeys = "rope_parameters rope_scaling rope_theta";
 
@@ -49,11 +53,16 @@ class TowerFinder {
     ASSIGN_OR_RETURN(root_type_, ReadType(config_));
     ASSIGN_OR_RETURN(const bool class_only, AddByClass());
     if (class_only) return std::move(towers_);
+    if (root_type_ == "t5gemma2") return FindT5Gemma();
     const bool sees = root_type_ == "vision-encoder-decoder";
     const bool hears = root_type_ == "speech-encoder-decoder";
     RETURN_IF_ERROR(AddText(sees || hears ? kPairDecoder : kTextKeys));
     RETURN_IF_ERROR(AddOther("vision", sees ? kPairEncoder : kVisionKeys));
     RETURN_IF_ERROR(AddOther("audio", hears ? kPairEncoder : kAudioKeys));
+    if (root_type_ == "clvp") {
+      RETURN_IF_ERROR(AddOther("speech", "speech_config"));
+      RETURN_IF_ERROR(AddOther("decoder", "decoder_config"));
+    }
     return std::move(towers_);
   }
 
@@ -64,9 +73,16 @@ class TowerFinder {
     return type.value_or("");
   }
 
-  void Add(const JsonValue& keys, const ModelFamily& family) {
-    towers_.push_back(Tower{std::string(family.tower), keys, family,
+  void Add(const JsonValue& keys, const ModelFamily& family, absl::string_view name = "") {
+    towers_.push_back(Tower{std::string(name.empty() ? family.tower : name), keys, family,
                             keys.pointer() != config_.pointer(), model_, findings_});
+  }
+
+  absl::StatusOr<std::vector<Tower>> FindT5Gemma() {
+    RETURN_IF_ERROR(AddText(kT5GemmaEncoder, "encoder"));
+    RETURN_IF_ERROR(AddText(kPairDecoder, "decoder"));
+    RETURN_IF_ERROR(AddOther("vision", kT5GemmaVision));
+    return std::move(towers_);
   }
 
   // A diffusion model names its class, and nothing else.
@@ -82,16 +98,21 @@ class TowerFinder {
     return true;
   }
 
-  absl::Status AddText(absl::string_view names) {
+  absl::Status AddText(absl::string_view names, absl::string_view tower = "") {
     ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, names));
-    if (!nested.present()) return AddRoot();
+    if (!nested.present()) return tower.empty() ? AddRoot() : Missing(names);
     ASSIGN_OR_RETURN(std::string type, ReadType(nested));
     const JsonValue named = type.empty() ? config_ : nested;
     if (type.empty()) type = root_type_;
     ASSIGN_OR_RETURN(const ModelFamily* family, TextFamily(type, named, nested));
     NoteKeysBesideNested(nested);
-    Add(nested, *family);
+    Add(nested, *family, tower);
     return absl::OkStatus();
+  }
+
+  absl::Status Missing(absl::string_view names) const {
+    const absl::string_view last = names.substr(names.rfind(' ') + 1);
+    return FieldError(config_.FieldOf(last), "is required for model_type t5gemma2");
   }
 
   absl::Status AddRoot() {

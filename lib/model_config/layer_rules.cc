@@ -47,9 +47,9 @@ Groups OnlyOf(const Names& types, absl::string_view name, const RopeKeys& keys) 
 
 // Full layers have the scaling; sliding ones a base of their own.
 absl::StatusOr<Groups> Gemma3(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(
-      const Names types,
-      LayerTypes(tower, {.every = "sliding_window_pattern _sliding_window_pattern", .period = 6}));
+  ASSIGN_OR_RETURN(const Names types,
+                   LayerTypes(tower, {.every = "sliding_window_pattern _sliding_window_pattern",
+                                      .period = tower.family.rope.full_every}));
   Groups groups = {Group(types, kFull, keys), Group(types, kSliding, RopeKeys{})};
   groups[1].theta_keys = "rope_local_base_freq";
   groups[1].theta = 10000;

@@ -45,9 +45,11 @@ absl::StatusOr<std::vector<double>> FactorList(const ScalingInput& input, absl::
   ASSIGN_OR_RETURN(const std::vector<double> factors, ReadNumbers(list));
   const size_t frequencies = static_cast<size_t>(input.rotary_dim / 2);
   if (factors.size() != frequencies) {
-    return FieldError(list.field(), absl::StrCat("must have a number for each of the ", frequencies,
-                                                 " frequencies of ", input.rotary_dim,
-                                                 " rotary channels, has ", factors.size()));
+    // transformers uses a single number for all; no other reader does.
+    return FieldError(list.field(),
+                      absl::StrCat("must have rotary_dim/2 (", frequencies,
+                                   ") numbers, one a frequency, has ", factors.size(),
+                                   factors.size() == 1 ? "; one for all must be written out" : ""));
   }
   for (const JsonValue& factor : list.children()) {
     RETURN_IF_ERROR(ReadPositiveNumber(factor).status());
@@ -155,8 +157,50 @@ absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrop
   return absl::OkStatus();
 }
 
+namespace {
+
+// The length that TeleChat's base grows from: a key, before which it was a number in the code of
+// each size.
+absl::StatusOr<int64_t> BaseLength(const ScalingInput& input) {
+  const Tower& tower = input.tower;
+  const RopeTraits& traits = tower.family.rope;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> given,
+                   ReadPositiveInt(tower.keys[traits.base_length_key]));
+  if (given.has_value()) return *given;
+  ASSIGN_OR_RETURN(const int64_t hidden_size, RequiredHiddenSize(tower));
+  for (const auto& [width, length] : traits.base_lengths) {
+    if (width == hidden_size) return length;
+  }
+  return FieldError(tower.keys.FieldOf(traits.base_length_key),
+                    absl::StrCat("is required for a model whose hidden_size is ", hidden_size,
+                                 ": its code's own number is not known here"));
+}
+
+// reference/hf-rope.md, section 5.3. The code rounds cos and sin to 16 bits, and what it has
+// multiplied again.
+absl::StatusOr<std::string> SetTelechat(const ScalingInput& input, v1::RopeSpec* spec) {
+  const Tower& tower = input.tower;
+  const RopeTraits& traits = tower.family.rope;
+  RETURN_IF_ERROR(CheckGrowingWidth(input));
+  ASSIGN_OR_RETURN(const int64_t base_length, BaseLength(input));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> trained,
+                   ReadPositiveInt(tower.keys[traits.trained_length_key]));
+  v1::DynamicScaling& dynamic = *spec->mutable_dynamic();
+  dynamic.set_max_position_embeddings(base_length);
+  dynamic.set_growth(v1::DYNAMIC_GROWTH_POWER_OF_TWO);
+  dynamic.set_trained_length(trained.value_or(traits.trained_length));
+  if (tower.model.has_sequence_length()) {
+    dynamic.set_sequence_length(tower.model.sequence_length());
+  }
+  spec->set_scale_after_rounding(tower.model.arithmetic() != v1::ARITHMETIC_EXACT);
+  return "dynamic";
+}
+
+}  // namespace
+
 absl::StatusOr<std::string> SetOwnScaling(const ScalingInput& input, v1::RopeSpec* spec) {
   const Tower& tower = input.tower;
+  if (!tower.family.rope.base_length_key.empty()) return SetTelechat(input, spec);
   if (const absl::string_view key = tower.family.rope.position_scale_key; !key.empty()) {
     ASSIGN_OR_RETURN(const std::optional<double> scale, ReadPositiveNumber(tower.keys[key]));
     if (scale.value_or(1) == 1) return "";

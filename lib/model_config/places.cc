@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -15,6 +16,9 @@ namespace posenc {
 namespace {
 
 constexpr absl::string_view kBadRequest = "type.googleapis.com/google.rpc.BadRequest";
+
+// Stacks build other tables where the file has it (profile.h).
+constexpr absl::string_view kDualChunk = "dual_chunk_attention_config";
 
 constexpr absl::string_view kMaps = "rope_scaling rope_parameters";
 
@@ -75,7 +79,9 @@ void AddWidthPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnc
   }
   JsonValue rotary = group.keys.Find("partial_rotary_factor");
   if (!rotary.has_value()) rotary = FirstOf(tower.keys, traits.partial_keys);
-  if (!rotary.has_value()) rotary = tower.keys[traits.rotary_dim_key];
+  if (!rotary.has_value()) {
+    rotary = tower.keys[Or(traits.rotary_dim_key, traits.halved_width_key)];
+  }
   if (!rotary.has_value()) rotary = width;
   if (rotary.has_value()) AddValue("rotary_dim", rotary, encoding);
 }
@@ -119,6 +125,9 @@ void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnco
   } else {
     AddInMapOrBeside("rope_theta", tower, group, "rope_theta", Or(thetas, "rope_theta"), encoding);
   }
+  if (const JsonValue chunks = tower.keys[kDualChunk]; chunks.truthy()) {
+    AddValue(kDualChunk, chunks, encoding);
+  }
   // A default map of the family is in no file: its scaling would stand in one of these.
   const bool in_file = group.keys.present() && group.keys.map.line() > 0;
   if (in_file) {
@@ -137,6 +146,11 @@ void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnco
 
 void AddCommonPlaces(const Tower& tower, v1::ResolvedEncoding* encoding) {
   AddPlace("kind", tower.keys, "model_type", encoding);
+  for (absl::string_view pair : absl::StrSplit(tower.family.switches, ' ', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> name_and_key =
+        absl::StrSplit(pair, absl::MaxSplits('=', 1));
+    AddPlace(absl::StrCat("with:", name_and_key.first), tower.keys, name_and_key.second, encoding);
+  }
   AddPlace("layers", tower.keys, kLayerKeys, encoding);
   AddPlace("max_position_embeddings", tower.keys, kLengthKeys, encoding);
 }

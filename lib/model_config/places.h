@@ -20,7 +20,7 @@ void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view
 // The places of a RoPE's facts.
 void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding);
 
-// Of every encoding: its kind, its layers, its length.
+// Of every encoding: its kind, what switches others on, its layers, its length.
 void AddCommonPlaces(const Tower& tower, v1::ResolvedEncoding* encoding);
 
 // A refusal that names a field of the document (config_json/rope_scaling/factor) with its place

@@ -14,6 +14,7 @@
 #include "lib/model_config/axial_rules.h"
 #include "lib/model_config/bias_rules.h"
 #include "lib/model_config/choice_rules.h"
+#include "lib/model_config/document_rules.h"
 #include "lib/model_config/family_table.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/findings.h"
@@ -21,6 +22,7 @@
 #include "lib/model_config/places.h"
 #include "lib/model_config/relative_rules.h"
 #include "lib/model_config/rope_rules.h"
+#include "lib/model_config/speech_rules.h"
 #include "lib/model_config/table_rules.h"
 #include "lib/model_config/tower.h"
 
@@ -91,6 +93,14 @@ absl::Status ResolveTower(const Tower& tower, Response* response) {
       return ResolveTrocr(tower, response);
     case Kind::kLayoutLm:
       return ResolveLayoutLm(tower, response);
+    case Kind::kUdop:
+      return ResolveUdop(tower, response);
+    case Kind::kSeamless:
+      return ResolveSeamless(tower, response);
+    case Kind::kSpeechT5:
+      return ResolveSpeechT5(tower, response);
+    case Kind::kChunkDistances:
+      return ResolveChunkDistances(tower, response);
     case Kind::kCogVideoX:
       return ResolveCogVideoX(tower, response);
     case Kind::kNone:

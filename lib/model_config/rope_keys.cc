@@ -137,6 +137,25 @@ absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
   return RopeKeys{scaling, parameters};
 }
 
+// FoPE multiplies cos and sin by learned matrices (vLLM, LMDeploy): no config gives its table.
+// Some files have the switch, InternS1's only what the matrices were made with.
+absl::Status RefuseFope(const RopeKeys& keys) {
+  constexpr absl::string_view kReason =
+      ": Fourier RoPE (FoPE) multiplies cos and sin by matrices of the checkpoint, got ";
+  const JsonValue fope = keys.Find("use_fope");
+  ASSIGN_OR_RETURN(const std::optional<bool> use_fope, ReadBool(fope));
+  if (use_fope.has_value()) {
+    return *use_fope ? FieldError(fope.field(), absl::StrCat("must be false", kReason, "true"))
+                     : absl::OkStatus();
+  }
+  for (absl::string_view key : {"fope_init_factor", "fope_sep_head", "num_inv_freq"}) {
+    const JsonValue value = keys.Find(key);
+    if (!value.has_value()) continue;
+    return FieldError(value.field(), absl::StrCat("must be null", kReason, value.Text()));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 JsonValue RopeKeys::Find(absl::string_view key) const {
@@ -168,13 +187,7 @@ absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower) {
 
 absl::StatusOr<RopeTypeName> RopeTypeOf(const Tower& tower, const RopeKeys& keys) {
   if (!keys.present()) return RopeTypeName();
-  // FoPE turns by learned matrices (vLLM): no config gives its table.
-  const JsonValue fope = keys.Find("use_fope");
-  ASSIGN_OR_RETURN(const std::optional<bool> use_fope, ReadBool(fope));
-  if (use_fope.value_or(false)) {
-    return FieldError(fope.field(),
-                      "must be false: Fourier RoPE needs the checkpoint's matrices, got true");
-  }
+  RETURN_IF_ERROR(RefuseFope(keys));
   ASSIGN_OR_RETURN(JsonValue type, TypeIn(tower, keys.map));
   if (!type.present()) {
     if (const JsonValue scaling = FirstOf(keys.map, kScalingKeys); scaling.present()) {

@@ -25,9 +25,12 @@ namespace {
 // Which code's variant of the type it is.
 std::string VariantOf(const Tower& tower, const v1::RopeSpec& rope) {
   if (rope.ntk().has_alpha()) return "dynamic_alpha";
-  if (rope.dynamic().growth() == v1::DYNAMIC_GROWTH_POWER_OF_TWO) return "dynamic_qwen1";
+  const absl::string_view of_family = tower.family.rope.variant;
+  if (rope.dynamic().growth() == v1::DYNAMIC_GROWTH_POWER_OF_TWO) {
+    return of_family.empty() ? "dynamic_qwen1" : std::string(of_family);
+  }
   if (rope.linear().divide_positions()) return "divided_positions";
-  return std::string(tower.family.rope.variant);
+  return std::string(of_family);
 }
 
 absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_position,
@@ -84,7 +87,7 @@ absl::StatusOr<bool> Disabled(const Tower& tower) {
   if (mla_nope.value_or(false)) return true;
   if (const absl::string_view key = tower.family.rope.enabled_key; !key.empty()) {
     ASSIGN_OR_RETURN(const std::optional<bool> enabled, ReadBool(tower.keys[key]));
-    return !enabled.value_or(false);
+    return !enabled.value_or(tower.family.rope.enabled_by_default);
   }
   if (tower.family.rope.layers != LayerRule::kGraniteHybrid) return false;
   const JsonValue type = tower.keys["position_embedding_type"];

@@ -1,5 +1,6 @@
 #include "lib/model_config/rope_width.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -84,8 +85,18 @@ absl::StatusOr<Partial> ReadPartial(const Tower& tower, const LayerGroup& group,
   return partial;
 }
 
+// CLVP: half of what a head would have of the projection, and no less than rotary_dim.
+absl::StatusOr<int64_t> HalvedWidth(const Tower& tower) {
+  const RopeTraits& traits = tower.family.rope;
+  ASSIGN_OR_RETURN(const std::optional<int64_t> width,
+                   ReadPositiveInt(tower.keys[traits.halved_width_key]));
+  ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
+  return std::max(width.value_or(traits.halved_width) / (2 * heads), traits.rotary_dim);
+}
+
 // The family's own key for the width, where it has one.
 absl::StatusOr<std::optional<int64_t>> ReadRotaryDim(const Tower& tower) {
+  if (!tower.family.rope.halved_width_key.empty()) return HalvedWidth(tower);
   const absl::string_view key = tower.family.rope.rotary_dim_key;
   if (key.empty()) return std::nullopt;
   const JsonValue value = tower.keys[key];
@@ -128,12 +139,14 @@ absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
   // The family's default gives way to what the file says.
   if (!value.has_value() && partial.value.present()) own.reset();
   if (own.has_value()) {
+    const RopeTraits& traits = tower.family.rope;
+    const absl::string_view key =
+        traits.halved_width_key.empty() ? traits.rotary_dim_key : traits.halved_width_key;
     if (partial.value.present() && by_factor != *own) {
       return FieldError(value.field(), absl::StrCat("contradicts ", partial.value.field(), ": ",
                                                     *own, " against ", by_factor, " channels"));
     }
-    RETURN_IF_ERROR(
-        CheckWidth(*own, head.channels, tower.keys.FieldOf(tower.family.rope.rotary_dim_key), ""));
+    RETURN_IF_ERROR(CheckWidth(*own, head.channels, tower.keys.FieldOf(key), ""));
     return *own;
   }
   RETURN_IF_ERROR(CheckWidth(

@@ -205,8 +205,9 @@ absl::Status ResolveSinusoidal(const Tower& tower, v1::ResolveModelConfigRespons
   if (tower.family.table.fairseq) {
     ASSIGN_OR_RETURN(const std::optional<int64_t> padding, ReadInt(tower.keys["pad_token_id"]));
     spec.set_frequency_rule(v1::FREQUENCY_RULE_T2T);
-    spec.set_position_offset(padding.value_or(1) + 1);
-    spec.set_padding_row(padding.value_or(1));
+    const int64_t padding_row = padding.value_or(tower.family.table.padding_idx);
+    spec.set_position_offset(padding_row + 1);
+    spec.set_padding_row(padding_row);
   } else if (tower.family.table.cosine_first) {
     spec.set_frequency_rule(v1::FREQUENCY_RULE_T2T);
     spec.set_layout(v1::SINUSOIDAL_LAYOUT_HALF_COS_SIN);

@@ -303,8 +303,13 @@ TEST(KnownBugsTest, B75_B77_TheFactorListsWereHalfTheHeadOrOnlyOneOfThem) {
   EXPECT_EQ(rope.longrope().long_factor_size(), 48);
   EXPECT_EQ(Refusal(ModelWith("phi3", R"("rope_scaling": {"type": "longrope",
                                          "short_factor": [1, 1], "long_factor": [1, 1]})")),
-            "config_json/rope_scaling/short_factor: must have a number for each of the 64 "
-            "frequencies of 128 rotary channels, has 2");
+            "config_json/rope_scaling/short_factor: must have rotary_dim/2 (64) numbers, one a "
+            "frequency, has 2");
+  // A list of one is what transformers alone repeats for all.
+  EXPECT_EQ(Refusal(ModelWith("phi3", R"("rope_scaling": {"type": "longrope",
+                                         "short_factor": [1], "long_factor": [1]})")),
+            "config_json/rope_scaling/short_factor: must have rotary_dim/2 (64) numbers, one a "
+            "frequency, has 1; one for all must be written out");
 }
 
 // Partial rotary and pairing ---------------------------------------------------------------

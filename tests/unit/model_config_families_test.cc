@@ -115,11 +115,47 @@ TEST(FamilyRowsTest, SectionsOfAnUnknownFamilyAreHeeded) {
   EXPECT_EQ(encoding.mrope().scheme(), "interleaved");
 }
 
+// InternS1's files have no switch, only what its matrices were made with (LMDeploy's rule); they
+// were read as plain RoPE.
 TEST(FamilyRowsTest, FourierRopeIsRefusedByName) {
-  EXPECT_EQ(Refusal(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
-                        "rope_scaling": {"rope_type": "default", "use_fope": true}})"),
-            "config_json/rope_scaling/use_fope: must be false: Fourier RoPE needs the "
-            "checkpoint's matrices, got true");
+  const auto refusal = [](const std::string& keys) {
+    return Refusal(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+                       "rope_scaling": {"rope_type": "default", )" +
+                   keys + "}}");
+  };
+  EXPECT_EQ(refusal(R"("use_fope": true)"),
+            "config_json/rope_scaling/use_fope: must be false: Fourier RoPE (FoPE) multiplies cos "
+            "and sin by matrices of the checkpoint, got true");
+  EXPECT_EQ(refusal(R"("fope_init_factor": 0.5, "fope_sep_head": true, "num_inv_freq": null)"),
+            "config_json/rope_scaling/fope_init_factor: must be null: Fourier RoPE (FoPE) "
+            "multiplies cos and sin by matrices of the checkpoint, got 0.5");
+  EXPECT_EQ(refusal(R"("use_fope": false, "fope_init_factor": 0.5)"), "");
+}
+
+// Tele-AI/Telechat: the 7B counts from 4096, the 12B from 8192, TeleChat 2 from base_seqlen; none
+// builds a table that is shorter than training_seqlen.
+TEST(FamilyRowsTest, TeleChatsBaseGrowsFromALengthOfItsOwn) {
+  const auto telechat = [](int hidden_size, const char* more) {
+    return TheEncoding(absl::StrCat(R"({"model_type": "telechat", "n_head": 32, "seq_length": 8192,
+        "hidden_size": )",
+                                    hidden_size, more, "}"));
+  };
+  const auto small = telechat(4096, R"(, "training_seqlen": 8192)");
+  EXPECT_EQ(small.rope_type(), "dynamic");
+  EXPECT_EQ(small.variant(), "dynamic_telechat");
+  EXPECT_EQ(small.max_position_embeddings(), 8192);
+  const v1::RopeSpec rope = Canonicalize(small.spec())->proto().rope();
+  EXPECT_EQ(rope.rope_theta(), 10000);
+  EXPECT_EQ(rope.dynamic().max_position_embeddings(), 4096);
+  EXPECT_EQ(rope.dynamic().sequence_length(), 8192) << "the base has grown by 3^(128/126)";
+  EXPECT_FALSE(rope.dynamic().has_attention_factor());
+  EXPECT_EQ(telechat(5120, "").spec().rope().dynamic().max_position_embeddings(), 8192);
+  EXPECT_EQ(
+      telechat(3072, R"(, "base_seqlen": 16384)").spec().rope().dynamic().max_position_embeddings(),
+      16384);
+  EXPECT_EQ(Refusal(R"({"model_type": "telechat", "n_head": 16, "hidden_size": 2048})"),
+            "config_json/base_seqlen: is required for a model whose hidden_size is 2048: its "
+            "code's own number is not known here");
 }
 
 // hf-rope 5.3: InternLM's own code divides positions.
@@ -309,17 +345,17 @@ TEST(FamilyRowsTest, LayersAreOfSoManyKindsOnly) {
 
 // What is not known is refused by its name.
 TEST(FamilyRowsTest, FamiliesThatAreNotComputedAreNamed) {
-  for (const char* model_type : {"speecht5", "udop", "clvp", "telechat"}) {
+  for (const char* model_type : {"videomae", "t5gemma", "dia"}) {
     EXPECT_EQ(Refusal(absl::StrCat(R"({"model_type": ")", model_type, "\"}")),
               absl::StrCat("config_json/model_type: is not a model family that is known here: \"",
                            model_type, "\""));
   }
-  const auto gemma = Resolve(R"({"model_type": "gemma4", "text_config": {"model_type":
-      "gemma4_text"}, "audio_config": {"model_type": "gemma4_audio"}})");
-  ASSERT_TRUE(gemma.ok()) << gemma.status();
-  const v1::Finding* finding = testing::FindingOf(*gemma, "tower-unknown");
+  const auto phi = Resolve(R"({"model_type": "phi4_multimodal", "hidden_size": 3072,
+      "num_attention_heads": 24, "audio_config": {"model_type": "phi4_multimodal_audio"}})");
+  ASSERT_TRUE(phi.ok()) << phi.status();
+  const v1::Finding* finding = testing::FindingOf(*phi, "tower-unknown");
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->found(), "gemma4_audio");
+  EXPECT_EQ(finding->found(), "phi4_multimodal_audio");
 }
 
 }  // namespace

@@ -45,9 +45,14 @@ struct Profile {
   Names latent_names = {};
   Names short_then_long_names = {};
   bool longrope_checkpoint_dtype = false;
+  // A config with this makes tables of another kind, which the profile does not have.
+  absl::string_view refused_fact = "";
 };
 
 namespace {
+
+// Qwen2.5-1M and kin: five tables of plain rows, whose positions are cut into chunks.
+constexpr absl::string_view kDualChunk = "dual_chunk_attention_config";
 
 // vLLM 2026-08-17, SGLang 2026-08/09, FlashInfer 2026-08-22, TensorRT-LLM (functional.py and
 // the PyTorch backend's RopeParams), ONNX Runtime GenAI's exporter 2026-08, transformers
@@ -71,7 +76,8 @@ constexpr std::array kProfiles = {
                      .yarn_original_times_factor = true,
                      .longrope = LongRope::kShortThenLong},
             .short_then_long_names = {"long_short_cos_sin_cache"},
-            .longrope_checkpoint_dtype = true},
+            .longrope_checkpoint_dtype = true,
+            .refused_fact = kDualChunk},
     Profile{.name = "trtllm",
             .versioned = "trtllm-1",
             .layout = v1::LAYOUT_PAIRS,
@@ -101,7 +107,8 @@ constexpr std::array kProfiles = {
                      .yarn_original_times_factor = true,
                      .mrope_multiple = 4,
                      .longrope = LongRope::kShortThenLong},
-            .short_then_long_names = {"long_short_cos_sin_cache"}},
+            .short_then_long_names = {"long_short_cos_sin_cache"},
+            .refused_fact = kDualChunk},
 };
 
 constexpr auto kVersionedNames = [] {
@@ -132,7 +139,7 @@ int64_t Rows(const RowRule& rule, const v1::ResolvedEncoding& encoding) {
     return CeilOfProduct(length, rope.linear().factor());
   }
   if (rope.has_dynamic() && rule.dynamic_times_factor) {
-    return CeilOfProduct(length, rope.dynamic().factor());
+    return rope.dynamic().has_factor() ? CeilOfProduct(length, rope.dynamic().factor()) : length;
   }
   return length;
 }
@@ -186,6 +193,18 @@ void SetRows(const Profile& profile, const ProfiledRequest& request, int64_t max
   request.selection->mutable_position_range()->set_end(rows);
 }
 
+absl::Status CheckTables(const Profile& profile, const v1::ResolvedEncoding& encoding) {
+  for (const v1::FactPlace& place : encoding.places()) {
+    if (profile.refused_fact.empty() || place.fact() != profile.refused_fact) continue;
+    return FieldError(
+        "format.profile",
+        absl::StrCat("has no table for ", place.pointer(), " of this config: ", profile.name,
+                     " builds five, for queries and keys inside and across chunks; their rows "
+                     "are those of position_ids without a profile"));
+  }
+  return absl::OkStatus();
+}
+
 std::span<const absl::string_view> Used(const Names& names) {
   return {names.begin(), std::find(names.begin(), names.end(), "")};
 }
@@ -216,6 +235,7 @@ absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
                       absl::StrCat("must be at least 1, got ", format.max_model_len()));
   }
   if (request.encoding != nullptr) {
+    RETURN_IF_ERROR(CheckTables(*profile, *request.encoding));
     RETURN_IF_ERROR(
         CheckPositionLimit(*request.encoding, "format.max_model_len", format.max_model_len()));
   }

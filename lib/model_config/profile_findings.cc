@@ -40,6 +40,8 @@ constexpr absl::string_view kUndivided = "does not divide the frequencies";
 constexpr absl::string_view kUnscaled = "builds the unscaled table at every length";
 constexpr absl::string_view kAlwaysTruncates = "always rounds the correction range";
 constexpr absl::string_view kUnread = "does not read it";
+constexpr absl::string_view kGrownWithout =
+    "appends rows at load, for its context length and a margin, that are computed without it";
 
 // Of the dates in profile.cc.
 constexpr UnheededKey kUnheededKeys[] = {
@@ -58,6 +60,9 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"vllm", "proportional", "factor", When::kAlways, kUndivided},
 
     {"sglang", "linear", "factor", When::kAlways, kDividesPositions},
+    {"sglang", "linear", "factor", When::kAlways, kGrownWithout},
+    {"sglang", "yarn", "factor", When::kAlways, kGrownWithout},
+    {"sglang", "dynamic", "factor", When::kAlways, kGrownWithout},
     {"sglang", "yarn", "attention_factor", When::kAlways, kFormula},
     {"sglang", "yarn", "mscale", When::kNotLatent, kFormula},
     {"sglang", "yarn", "mscale_all_dim", When::kNotLatent, kFormula},

@@ -166,10 +166,12 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
   };
   const std::string linear = model(R"("rope_type": "linear", "factor": 4.0)");
   EXPECT_THAT(IgnoredKeys(linear, "vllm"), ElementsAre("/rope_scaling/factor"));
-  EXPECT_THAT(IgnoredKeys(linear, "sglang"), ElementsAre("/rope_scaling/factor"));
+  // It divides positions, and appends rows at load that it does not divide.
+  EXPECT_THAT(IgnoredKeys(linear, "sglang"),
+              ElementsAre("/rope_scaling/factor", "/rope_scaling/factor"));
   EXPECT_THAT(IgnoredKeys(linear, "trtllm"), ElementsAre());
   const std::string dynamic = model(R"("rope_type": "dynamic", "factor": 4.0)");
-  for (const char* stack : {"vllm", "sglang", "trtllm", "trtllm_cos_sin"}) {
+  for (const char* stack : {"vllm", "trtllm", "trtllm_cos_sin"}) {
     EXPECT_THAT(IgnoredKeys(dynamic, stack), ElementsAre("/rope_scaling/factor")) << stack;
   }
   const std::string yarn =
@@ -183,12 +185,30 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
   const std::string latent =
       model(yarn + R"(, "truncate": false, "mscale": 1, "mscale_all_dim": 1)", "deepseek_v3");
   EXPECT_THAT(IgnoredKeys(latent, "vllm"), ElementsAre("/rope_scaling/truncate"));
-  EXPECT_THAT(IgnoredKeys(latent, "sglang"), ElementsAre("/rope_scaling/truncate"));
+  EXPECT_THAT(IgnoredKeys(latent, "sglang"),
+              ElementsAre("/rope_scaling/factor", "/rope_scaling/truncate"));
   EXPECT_THAT(IgnoredKeys(model(yarn + R"(, "attn_factor": 0.9, "beta_fast": 32)"), "hf"),
               ElementsAre("/rope_scaling/attn_factor"));
   const std::string phi = Config("Phi-3.5-mini-instruct.json");
   EXPECT_THAT(IgnoredKeys(phi, "trtllm"),
               ElementsAre("/rope_scaling/factor", "/rope_scaling/short_factor"));
+}
+
+// serving-stacks 1.5: five tables, of which a profile with one has none.
+TEST(ProfileTest, DualChunkAttentionHasNoProfile) {
+  const std::string config = R"({"model_type": "qwen2", "hidden_size": 512,
+      "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 1e6,
+      "dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192}})";
+  Engine engine;
+  for (const char* stack : {"vllm", "sglang"}) {
+    EXPECT_EQ(engine.GetTable(Request(config, stack)).status().message(),
+              absl::StrCat("format.profile: has no table for /dual_chunk_attention_config of this "
+                           "config: ",
+                           stack,
+                           " builds five, for queries and keys inside and across chunks; their "
+                           "rows are those of position_ids without a profile"));
+  }
+  EXPECT_TRUE(engine.GetTable(Request(config, "hf")).ok());
 }
 
 // vllm-project/vllm#44286 (B31): the limit was raised past a table that did not grow.

@@ -1,15 +1,14 @@
 #include "client/cli/compare.h"
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/compare_effects.h"
+#include "client/cli/compare_places.h"
 #include "client/cli/json.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -20,20 +19,14 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+// Of a grid of patches that is another size than the rows were trained for.
+constexpr absl::string_view kResampled =
+    "its rows are resampled: by the new size, or by a ratio with 0.1 added, as DINOv2's first code "
+    "has it, which are two tables; table_resample says which";
+
 // Where a finding speaks: "text/full_attention".
 std::string Place(const v1::ResolvedEncoding& encoding) {
   return absl::StrCat(encoding.tower(), "/", encoding.layer_type());
-}
-
-// Where the file says `fact` of the encoding, or lacks it.
-void SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::Finding* finding) {
-  for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() != fact) continue;
-    finding->set_pointer(place.pointer());
-    finding->set_line(place.line());
-    finding->set_column(place.column());
-    return;
-  }
 }
 
 v1::Finding MakeFinding(v1::Severity severity, absl::string_view rule, std::string message,
@@ -90,34 +83,6 @@ const Message* ScalingOf(const v1::RopeSpec& rope) {
   return field == nullptr ? nullptr : &v1::RopeSpec::GetReflection()->GetMessage(rope, field);
 }
 
-absl::StatusOr<std::vector<double>> InvFreq(const Client& client, const v1::EncodingSpec& spec) {
-  v1::DescribeTableRequest request;
-  *request.mutable_spec() = spec;
-  const absl::StatusOr<v1::DescribeTableResponse> response = client.DescribeTable(request);
-  if (!response.ok()) return response.status();
-  return std::vector<double>(response->inv_freq().begin(), response->inv_freq().end());
-}
-
-// "35 of 64 frequencies differ, from pair 29, by up to 8x"; empty when none does.
-std::string FrequencyEffect(const std::vector<double>& base, const std::vector<double>& model) {
-  if (base.size() != model.size()) {
-    return absl::StrCat(model.size(), " frequencies, base ", base.size());
-  }
-  size_t first = base.size();
-  size_t count = 0;
-  double worst = 1.0;
-  for (size_t i = 0; i < base.size(); ++i) {
-    if (base[i] == model[i]) continue;
-    first = std::min(first, i);
-    ++count;
-    const double ratio = base[i] / model[i];
-    if (std::isfinite(ratio) && ratio > 0) worst = std::max({worst, ratio, 1 / ratio});
-  }
-  if (count == 0) return "";
-  return absl::StrFormat("%d of %d frequencies differ, from pair %d, by up to %.3gx", count,
-                         base.size(), first, worst);
-}
-
 // The differences of two encodings of one tower and layer type.
 class Comparison {
  public:
@@ -126,10 +91,13 @@ class Comparison {
 
   absl::StatusOr<std::vector<v1::Finding>> Run(const Client& client) && {
     if (Differ("base-kind-differs", "kind", "kind", model_.kind(), base_.kind())) {
+      SetSwitchPlace(model_, base_.kind(), &findings_.back());
       return std::move(findings_);
     }
     if (base_.spec().has_rope() && model_.spec().has_rope()) {
       if (absl::Status status = CompareRope(client); !status.ok()) return status;
+    } else if (base_.spec().has_alibi() && model_.spec().has_alibi()) {
+      if (absl::Status status = CompareAlibi(client); !status.ok()) return status;
     } else {
       CompareOther();
     }
@@ -170,11 +138,10 @@ class Comparison {
   absl::Status CompareRope(const Client& client) {
     const v1::RopeSpec& base = base_.spec().rope();
     const v1::RopeSpec& model = model_.spec().rope();
-    const auto base_frequencies = InvFreq(client, base_.spec());
-    if (!base_frequencies.ok()) return base_frequencies.status();
-    const auto model_frequencies = InvFreq(client, model_.spec());
-    if (!model_frequencies.ok()) return model_frequencies.status();
-    const std::string effect = FrequencyEffect(*base_frequencies, *model_frequencies);
+    const absl::StatusOr<std::string> frequencies =
+        FrequencyEffect(client, base_.spec(), model_.spec());
+    if (!frequencies.ok()) return frequencies.status();
+    const std::string& effect = *frequencies;
 
     Differ("base-rotary-dim-differs", "head_dim", "head_dim", model.head_dim(), base.head_dim());
     Differ("base-rotary-dim-differs", "rotary_dim", "rotary_dim", model.rotary_dim(),
@@ -213,6 +180,33 @@ class Comparison {
     SetPlace(model_, "scaling", &findings_.back());
   }
 
+  // What is constant along a row leaves a softmax as it is, and the roundings of a slope are of
+  // one real number: neither is the mistake that another slope is.
+  absl::Status CompareAlibi(const Client& client) {
+    Differ("base-attention-differs", "kind", "bias_scale", model_.bias_scale(), base_.bias_scale());
+    const v1::AlibiSpec& base = base_.spec().alibi();
+    const v1::AlibiSpec& model = model_.spec().alibi();
+    const std::string fields = DifferingFields(base, model);
+    if (fields.empty()) return absl::OkStatus();
+    const absl::StatusOr<std::string> slopes = SlopeEffect(client, base_.spec(), model_.spec());
+    if (!slopes.ok()) return slopes.status();
+    std::string effect = *slopes;
+    const bool alike = effect.empty() && IsRowConstant(base) && IsRowConstant(model);
+    if (alike) {
+      effect =
+          "the same slopes, up to a constant per row and the last bit of a float32; in 16 bits the "
+          "biases differ";
+    } else if (effect.empty()) {
+      effect = "the same slopes, times another distance or rounded to bfloat16";
+    }
+    findings_.push_back(MakeFinding(alike ? v1::SEVERITY_WARNING : v1::SEVERITY_ERROR,
+                                    "base-spec-differs",
+                                    absl::StrCat(Place(model_), ": ", fields, "; ", effect),
+                                    CompactJson(model_.spec()), CompactJson(base_.spec())));
+    SetPlace(model_, "kind", &findings_.back());
+    return absl::OkStatus();
+  }
+
   // Neither has a table of RoPE: a difference is one of the messages.
   void CompareOther() {
     const auto& same = google::protobuf::util::MessageDifferencer::Equals;
@@ -224,8 +218,11 @@ class Comparison {
              CompactJson(base_.axial()));
     }
     if (!same(base_.learned(), model_.learned())) {
+      const bool resampled = !base_.learned().grid().empty() && !model_.learned().grid().empty() &&
+                             base_.learned().dim() == model_.learned().dim();
       Differ("base-spec-differs", "max_position_embeddings", "the learned table",
-             CompactJson(model_.learned()), CompactJson(base_.learned()));
+             CompactJson(model_.learned()), CompactJson(base_.learned()),
+             resampled ? kResampled : "");
     }
     if (!same(base_.relative(), model_.relative())) {
       Differ("base-spec-differs", "kind", "the relative table", CompactJson(model_.relative()),
@@ -248,43 +245,33 @@ class Comparison {
   std::vector<v1::Finding> findings_;
 };
 
-const v1::ResolvedEncoding* FindLike(const v1::ResolveModelConfigResponse& in,
-                                     const v1::ResolvedEncoding& like) {
-  for (const v1::ResolvedEncoding& encoding : in.encodings()) {
-    if (encoding.tower() == like.tower() && encoding.layer_type() == like.layer_type()) {
-      return &encoding;
-    }
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<v1::Finding>> CompareWithBase(
     const Client& client, const v1::ResolveModelConfigResponse& base,
     const v1::ResolveModelConfigResponse& model) {
   std::vector<v1::Finding> findings;
-  for (const v1::ResolvedEncoding& of_base : base.encodings()) {
-    const v1::ResolvedEncoding* of_model = FindLike(model, of_base);
+  const EncodingPairs pairs = PairEncodings(base, model);
+  for (const auto& [of_base, of_model] : pairs.of_base) {
     if (of_model == nullptr) {
-      findings.push_back(MakeFinding(
-          v1::SEVERITY_ERROR, "base-encoding-missing",
-          absl::StrCat("the base has an encoding for ", Place(of_base), ", this model has none"),
-          "", Place(of_base)));
-      if (!model.encodings().empty()) SetPlace(model.encodings(0), "kind", &findings.back());
+      findings.push_back(
+          MakeFinding(v1::SEVERITY_ERROR, "base-encoding-missing",
+                      absl::StrCat("the base has an encoding (", of_base->kind(), ") for ",
+                                   Place(*of_base), ", this model has none"),
+                      "", Place(*of_base)));
+      SetMissingPlace(model, *of_base, &findings.back());
       continue;
     }
-    absl::StatusOr<std::vector<v1::Finding>> more = Comparison(of_base, *of_model).Run(client);
+    absl::StatusOr<std::vector<v1::Finding>> more = Comparison(*of_base, *of_model).Run(client);
     if (!more.ok()) return more.status();
     findings.insert(findings.end(), more->begin(), more->end());
   }
-  for (const v1::ResolvedEncoding& of_model : model.encodings()) {
-    if (FindLike(base, of_model) != nullptr) continue;
-    findings.push_back(MakeFinding(
-        v1::SEVERITY_WARNING, "base-encoding-added",
-        absl::StrCat("this model has an encoding for ", Place(of_model), ", the base has none"),
-        Place(of_model), ""));
-    SetPlace(of_model, "kind", &findings.back());
+  for (const v1::ResolvedEncoding* of_model : pairs.added) {
+    findings.push_back(MakeFinding(v1::SEVERITY_WARNING, "base-encoding-added",
+                                   absl::StrCat("this model has an encoding (", of_model->kind(),
+                                                ") for ", Place(*of_model), ", the base has none"),
+                                   Place(*of_model), ""));
+    SetSwitchPlace(*of_model, SwitchedName(*of_model), &findings.back());
   }
   return findings;
 }

@@ -22,7 +22,8 @@ namespace posenc::cli {
 //   base-mrope-differs      which axis turns which frequency
 //   base-layers-differ      which layers have this encoding, or none
 //   base-attention-differs  what multiplies cos and sin, or the softmax scale
-//   base-spec-differs       a parameter of an encoding that is not RoPE
+//   base-spec-differs       a parameter of an encoding that is not RoPE; a warning where two
+//                           ALiBis attend alike but for their roundings
 //   base-length-differs     max_position_embeddings (warning)
 // All are errors but for the warnings. Fails only when the client does.
 absl::StatusOr<std::vector<v1::Finding>> CompareWithBase(

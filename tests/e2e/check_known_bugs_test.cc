@@ -92,6 +92,54 @@ TEST(CheckKnownBugsTest, B83_B84_B85_TheLayoutOfThePairsWasIgnored) {
                     Not(HasSubstr("frequencies differ"))));
 }
 
+// The same 12 slopes in every code when the largest bias is 8; Jina's length is 8192.
+TEST(CheckKnownBugsTest, B115_SlopesOfTwelveHeadsWereFixedToOneForm) {
+  const auto bloom = [](int heads) {
+    return absl::StrCat(R"({"model_type": "bloom", "hidden_size": 768, "n_head": )", heads, "}");
+  };
+  const std::string mpt = R"({"model_type": "mpt", "d_model": 768, "n_heads": 12})";
+  EXPECT_THAT(Difference(mpt, bloom(12)),
+              AllOf(HasSubstr("the same slopes, up to a constant per row"), HasSubstr("warning"),
+                    Not(HasSubstr("error: "))));
+  // A ladder of 8 heads is another one.
+  EXPECT_THAT(Difference(mpt, bloom(8)), HasSubstr("12 slopes, base 8 [base-spec-differs]"));
+  EXPECT_THAT(Difference(R"({"model_type": "mpt", "d_model": 768, "n_heads": 12,
+                             "attn_config": {"alibi_bias_max": 16}})",
+                         mpt),
+              HasSubstr("12 of 12 slopes differ, from head 0, by up to "));
+  const auto jina = [](int length) {
+    return Model("bert", absl::StrCat(R"(, "position_embedding_type": "alibi",
+                                         "max_position_embeddings": )",
+                                      length));
+  };
+  EXPECT_THAT(Difference(jina(512), jina(8192)),
+              HasSubstr("max_position_embeddings is 512, in the base 8192"));
+}
+
+// Relative to the query or to the first key: the same up to a constant per row, but in 16 bits.
+TEST(CheckKnownBugsTest, B121_AConstantPerRowIsNoDifferenceButInLowPrecision) {
+  const std::string bloom = R"({"model_type": "bloom", "hidden_size": 512, "n_head": 8})";
+  EXPECT_THAT(Difference(R"({"model_type": "mpt", "d_model": 512, "n_heads": 8})", bloom),
+              AllOf(HasSubstr("up to a constant per row"), HasSubstr("0 errors")));
+  // Falcon's are bfloat16.
+  EXPECT_THAT(Difference(R"({"model_type": "falcon", "hidden_size": 512, "n_head": 8,
+                             "alibi": true})",
+                         bloom),
+              AllOf(HasSubstr("rounded to bfloat16"), HasSubstr("error: ")));
+}
+
+// 518 pixels to 224 in patches of 14: by the size or by the ratio, which rule is to be said.
+TEST(CheckKnownBugsTest, B144_ARatioOrASizeChangedTheValues) {
+  const auto dinov2 = [](int image_size) {
+    return absl::StrCat(R"({"model_type": "dinov2", "hidden_size": 384, "patch_size": 14,
+                            "image_size": )",
+                        image_size, "}");
+  };
+  EXPECT_THAT(Difference(dinov2(224), dinov2(518)),
+              AllOf(HasSubstr("\"grid\":[\"16\",\"16\"]"), HasSubstr("\"grid\":[\"37\",\"37\"]"),
+                    HasSubstr("by the new size, or by a ratio with 0.1 added")));
+}
+
 TEST(CheckKnownBugsTest, B87_LayersWithoutRopeHidTheDifference) {
   EXPECT_THAT(Difference(Model("smollm3", R"(, "num_hidden_layers": 4,
                                               "no_rope_layers": [1, 1, 1, 1])"),

@@ -47,6 +47,37 @@ TEST(CheckTest, AScaleFactorOfAnotherModelIsFound) {
                                     "15, by up to 4x [base-scaling-differs]"));
 }
 
+// MPNet has learned rows and buckets in one part: the buckets were held against the rows.
+TEST(CheckTest, AModelWithSeveralEncodingsInAPartIsLikeItself) {
+  const CheckResult result =
+      Check({Config("all-mpnet-base-v2"), "--base", Config("all-mpnet-base-v2")});
+  EXPECT_EQ(result.exit_code, 0) << result.out;
+}
+
+// What the base alone has stands where the model's file would switch it on.
+TEST(CheckTest, AnEncodingThatIsMissingHasThePlaceOfItsSwitch) {
+  const auto place = [](const std::string& model, const std::string& base) {
+    const std::string path = Write("tuned.json", model);
+    const CheckResult result = Check({path, "--base", Write("base.json", base)});
+    EXPECT_THAT(result.out, HasSubstr("[base-encoding-missing]"));
+    const size_t begin = result.out.find(path) + path.size() + 1;
+    return result.out.substr(begin, result.out.find(": ", begin) - begin);
+  };
+  const std::string layoutlm = R"({"model_type": "layoutlmv2", "hidden_size": 768,
+ "num_attention_heads": 12, "max_position_embeddings": 512)";
+  EXPECT_EQ(place(layoutlm + ",\n \"has_spatial_attention_bias\": false}", layoutlm + "}"), "3:32");
+  const std::string deberta = R"({"model_type": "deberta-v2", "hidden_size": 768,
+ "num_attention_heads": 12, "max_position_embeddings": 512, "relative_attention": )";
+  EXPECT_EQ(place(deberta + "false}", deberta + "true}"), "2:82");
+  // A tower would be a config of its own, in the file.
+  const std::string text = R"("text_config": {"model_type": "llama", "hidden_size": 512,
+ "num_attention_heads": 4, "rope_theta": 10000.0})";
+  EXPECT_EQ(place(R"({"model_type": "llava", )" + text + "}",
+                  R"({"model_type": "llava", )" + text +
+                      R"(, "vision_config": {"model_type": "clip_vision_model"}})"),
+            "1:1");
+}
+
 // A difference stands at the key that decides it, or at the object which lacks it.
 TEST(CheckTest, ADifferenceFromTheBaseHasAPlaceInTheModelsFile) {
   const std::string base = Write("base.json", R"({"model_type": "llama", "hidden_size": 512,

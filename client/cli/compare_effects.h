@@ -1,0 +1,28 @@
+// What a difference of two encodings does, in numbers.
+#ifndef POSENC_CLIENT_CLI_COMPARE_EFFECTS_H_
+#define POSENC_CLIENT_CLI_COMPARE_EFFECTS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "posenc/client.h"
+#include "posenc/v1/encoding.pb.h"
+
+namespace posenc::cli {
+
+// "35 of 64 frequencies differ, from pair 29, by up to 8x"; empty when none does. Two RoPEs.
+absl::StatusOr<std::string> FrequencyEffect(const Client& client, const v1::EncodingSpec& base,
+                                            const v1::EncodingSpec& model);
+
+// "3 of 12 slopes differ, from head 8, by up to 1.41x"; empty when none does by more than a
+// float32's rounding. Two ALiBis.
+absl::StatusOr<std::string> SlopeEffect(const Client& client, const v1::EncodingSpec& base,
+                                        const v1::EncodingSpec& model);
+
+// Whether only what is the same for all keys of a query sets it apart from the others of which
+// this is true, and that in float32.
+bool IsRowConstant(const v1::AlibiSpec& alibi);
+
+}  // namespace posenc::cli
+
+#endif  // POSENC_CLIENT_CLI_COMPARE_EFFECTS_H_

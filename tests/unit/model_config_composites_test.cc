@@ -118,8 +118,9 @@ TEST(CompositesTest, ClvpRotatesHalfOfAHeadInTwoEncodersAndCountsRowsInTheDecode
                 .rope()
                 .rotary_dim(),
             50);
-  EXPECT_EQ(TheEncoding(R"({"model_type": "clvp_encoder", "hidden_size": 768,
+  EXPECT_EQ(Resolved(R"({"model_type": "clvp_encoder", "hidden_size": 768,
       "num_attention_heads": 12, "use_rotary_embedding": false})")
+                .encodings(0)
                 .kind(),
             "none");
   EXPECT_EQ(Refusal(R"({"model_type": "clvp_encoder", "hidden_size": 256,
@@ -236,7 +237,8 @@ TEST(CompositesTest, Phi4MultimodalHadTheLengthOfPhi3) {
 // InternVisionConfig 224 and 14, InternVLVisionConfig 448 and 14; ViTConfig has 224 and 16.
 TEST(CompositesTest, InternVitHadThePatchesOfVit) {
   const auto rows = [](const char* model_type) {
-    return TheEncoding(absl::StrCat(R"({"model_type": ")", model_type, R"(", "hidden_size": 64})"))
+    return Resolved(absl::StrCat(R"({"model_type": ")", model_type, R"(", "hidden_size": 64})"))
+        .encodings(0)
         .learned()
         .rows();
   };

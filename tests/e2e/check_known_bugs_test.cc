@@ -108,9 +108,9 @@ TEST(CheckKnownBugsTest, B115_SlopesOfTwelveHeadsWereFixedToOneForm) {
                          mpt),
               HasSubstr("12 of 12 slopes differ, from head 0, by up to "));
   const auto jina = [](int length) {
-    return Model("bert", absl::StrCat(R"(, "position_embedding_type": "alibi",
-                                         "max_position_embeddings": )",
-                                      length));
+    return absl::StrCat(R"({"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12,
+                            "position_embedding_type": "alibi", "max_position_embeddings": )",
+                        length, "}");
   };
   EXPECT_THAT(Difference(jina(512), jina(8192)),
               HasSubstr("max_position_embeddings is 512, in the base 8192"));

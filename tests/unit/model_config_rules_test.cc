@@ -110,6 +110,7 @@ TEST(ModelConfigRulesTest, DefaultMapsOfTheRowsParse) {
 TEST(ModelConfigRulesTest, EveryKnownTypeAnswersTheCommonSizes) {
   for (const std::string& type : KnownModelTypes()) {
     if (absl::EndsWith(type, "Model")) continue;  // a diffusion model's class, no model_type
+    if (type == "t5gemma2") continue;  // its parts have the sizes: model_config_composites_test
     // 0.9 of a head is even for few heads only: Moonshine's are 36 wide.
     const std::string config =
         absl::StartsWith(type, "moonshine")

@@ -53,6 +53,7 @@ class HealthService::Checker final : public WatchedReactor {
     if (!IsKnown(request.service())) {
       return Finish({grpc::StatusCode::NOT_FOUND, "unknown service"});
     }
+    WaitSince(Clock::now());
     StartWriteAndFinish(Serialized(health_->IsServing() ? HealthCheckResponse::SERVING
                                                         : HealthCheckResponse::NOT_SERVING),
                         grpc::Status::OK);
@@ -86,6 +87,7 @@ class HealthService::Watcher final : public WatchedReactor {
       case Step::kNothing:
         return;
       case Step::kWrite:
+        WaitSince(Clock::now());
         return StartWrite(Serialized(told));
       case Step::kFinish:
         return Finish({grpc::StatusCode::UNAVAILABLE,
@@ -114,6 +116,7 @@ class HealthService::Watcher final : public WatchedReactor {
   }
 
   void OnWriteDone(bool ok) override {
+    StopWaiting();
     if (!ok) OnCancel();
     Continue(&writing, false);
   }

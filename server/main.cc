@@ -8,9 +8,11 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <future>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -68,7 +70,13 @@ bool Drain(const sigset_t& signals, std::chrono::nanoseconds grace, Server* serv
 
   std::packaged_task<void()> drain([&] { server->Drain(grace); });
   const std::future<void> drained = drain.get_future();
-  std::thread drainer(std::move(drain));
+  std::thread drainer;
+  try {
+    drainer = std::thread(std::ref(drain));
+  } catch (const std::system_error&) {  // the process has all the threads it may have
+    drain();
+    return true;
+  }
   const auto is_done = [&] {
     return drained.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
   };

@@ -11,6 +11,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/impl/server_builder_option.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/server_builder.h"
 #include "grpcpp/support/method_handler.h"
 #include "lib/base/status.h"
@@ -27,8 +28,13 @@ constexpr uint64_t kReceiveFactor = 2;
 
 // Above the 16 KiB that proxies in front take, so that this server never is the
 // one that cuts a header: gRPC 1.51 loses its header compression state there
-// (CVE-2023-32731).
+// (CVE-2023-32731). It counts a frame at a time: who sends CONTINUATION frames gets
+// more in, which only a proxy in front can refuse.
 constexpr int kMaxMetadataBytes = 64 << 10;
+
+// Above all that reflection needs, which is the only service that takes a thread for
+// each call: others wait for no thread, and a flood of it takes no more.
+constexpr int kMaxReflectionThreads = 8;
 
 // A peer that vanished is noticed in 80 s, not when its stream would end.
 constexpr int kKeepaliveMillis = 60'000;
@@ -77,6 +83,11 @@ v1::Limits LimitsOf(const ServerOptions& options) {
 
 void SetConnectionArguments(const ServerOptions& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(ClampToInt(kReceiveFactor * options.max_request_bytes));
+  // A few kilobytes could inflate to gigabytes before any limit is looked at.
+  builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+  builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+  builder->SetResourceQuota(grpc::ResourceQuota("posenc").SetMaxThreads(kMaxReflectionThreads));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMillis);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "posenc/v1/table.pb.h"
 #include "server/request.h"
@@ -43,7 +44,7 @@ absl::Status TableUpload::Take() {
   }
   if (!upload_.has_value()) RETURN_IF_ERROR(Begin(&message));
   RETURN_IF_ERROR(upload_->Append(message));
-  CountProgress();
+  RETURN_IF_ERROR(CountProgress());
   Read();
   return absl::OkStatus();
 }
@@ -56,10 +57,15 @@ absl::Status TableUpload::Begin(v1::GetTableFromUploadRequest* message) {
   return absl::OkStatus();
 }
 
-void TableUpload::CountProgress() {
-  if (upload_->received() - progress_ < kProgressBytes) return;
-  progress_ = upload_->received();
-  waited_ = Clock::duration::zero();
+absl::Status TableUpload::CountProgress() {
+  if (upload_->received() - progress_ >= kProgressBytes) {
+    progress_ = upload_->received();
+    waited_ = Clock::duration::zero();
+    messages_ = 0;
+  }
+  if (++messages_ <= kProgressMessages) return absl::OkStatus();
+  return FieldError("data", absl::StrCat("must come in larger messages: ", kProgressMessages,
+                                         " of them brought less than ", kProgressBytes, " bytes"));
 }
 
 absl::Status TableUpload::Complete() {

@@ -5,7 +5,7 @@
 //
 // One message is in memory beside what was announced and reserved (UploadBudget). A
 // caller that takes longer than the stall timeout for every kProgressBytes is cut off,
-// however it spreads them.
+// however it spreads them; one that spreads them over kProgressMessages is refused.
 #ifndef POSENC_SERVER_TABLE_UPLOAD_H_
 #define POSENC_SERVER_TABLE_UPLOAD_H_
 
@@ -27,6 +27,7 @@ namespace posenc::server {
 class TableUpload final : public TableSender {
  public:
   static constexpr uint64_t kProgressBytes = uint64_t{1} << 20;
+  static constexpr uint64_t kProgressMessages = 1024;
 
   // Waits for the first message, or ends the call.
   TableUpload(const ServiceParts& parts, std::unique_ptr<IncomingCall> call);
@@ -36,7 +37,7 @@ class TableUpload final : public TableSender {
   absl::Status Take();
   absl::Status Begin(v1::GetTableFromUploadRequest* message);
   absl::Status Complete();
-  void CountProgress();
+  absl::Status CountProgress();
 
   void OnReadDone(bool ok) override;
   void OnDone() override;
@@ -50,6 +51,7 @@ class TableUpload final : public TableSender {
   Clock::duration waited_{0};
   Clock::time_point read_began_;
   uint64_t progress_ = 0;  // received() then
+  uint64_t messages_ = 0;  // since then
 };
 
 }  // namespace posenc::server

@@ -304,6 +304,21 @@ TEST_F(UploadBudgetTest, WhoNeverClosesItsSideIsCutOff) {
   EXPECT_TRUE(TryAnother().ok());
 }
 
+// Messages that bring next to nothing are no time spent waiting, and hold the budget.
+TEST_F(UploadBudgetTest, MessagesWithoutDataAreRefused) {
+  const auto empty = Begin();
+  Message nothing;
+  for (int i = 0; i < 3000 && empty->stream->Write(nothing); ++i) {
+  }
+  const grpc::Status status = empty->Read().status;
+  if (status.error_code() != grpc::StatusCode::CANCELLED) {  // on a machine that is so slow
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr("data: must come in larger messages"));
+  }
+  WaitUntilNoStreamIsActive(server_);
+  EXPECT_TRUE(TryAnother().ok());
+}
+
 // A byte now and then does not keep a place: 1 MiB must come within the timeout.
 TEST_F(UploadBudgetTest, ATrickleIsCutOff) {
   const auto trickle = Begin();

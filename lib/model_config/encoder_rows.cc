@@ -30,7 +30,8 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "esm",
                 .kind = Kind::kEsm,
                 .tower = "encoder",
-                .switches = "learned=position_embedding_type rope=position_embedding_type"},
+                .switches = "learned=position_embedding_type rope=position_embedding_type",
+                .table = {.after_padding = true}},
     // Values turn with queries and keys.
     ModelFamily{.model_types = "clvp clvp_encoder",
                 .hidden_size = 768,
@@ -102,6 +103,7 @@ constexpr std::array kFamilies = {
                 .hidden_size = 768,
                 .switches = "learned=position_embedding_type alibi=position_embedding_type "
                             "rope=position_embedding_type relative_key=position_embedding_type",
+                .rope = {.theta_keys = "rope_theta rotary_emb_base"},  // Jina v3
                 .table = {.after_padding = true}},
     ModelFamily{.model_types = "layoutlmv2",
                 .kind = Kind::kLayoutLm,

@@ -88,5 +88,21 @@ TEST(KnownBugsTest, B143_AGridWasTakenForASquare) {
   EXPECT_EQ(response->encodings(0).learned().rows(), 513);
 }
 
+TEST(ModelConfigTest, EsmCountsItsRowsFromThePaddingAsRobertaDoes) {
+  const v1::LearnedTable table =
+      Resolve(ModelWith("esm", R"("position_embedding_type": "absolute", "pad_token_id": 1)"))
+          ->encodings(0)
+          .learned();
+  EXPECT_EQ(table.offset(), 2);
+  EXPECT_EQ(table.usable(), table.rows() - 2);
+}
+
+TEST(ModelConfigTest, TheBaseOfJinaV3IsRotaryEmbBase) {
+  const auto encoding = TheEncoding(ModelWith("xlm-roberta", R"("position_embedding_type": "rotary",
+                                              "rotary_emb_base": 20000.0)"));
+  EXPECT_EQ(encoding.kind(), "rope");
+  EXPECT_EQ(encoding.spec().rope().rope_theta(), 20000);
+}
+
 }  // namespace
 }  // namespace posenc

@@ -1,8 +1,49 @@
 #include "lib/model_config/rope_lints.h"
 
+#include <array>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 
 namespace posenc {
+namespace {
+
+constexpr std::array<absl::string_view, 3> kBaseKeys = {"rotary_emb_base", "rotary_base",
+                                                        "rope_base"};
+constexpr std::array<absl::string_view, 4> kWidthKeys = {"rotary_dim", "rotary_pct", "rope_pct",
+                                                         "rotary_emb_fraction"};
+constexpr std::array<absl::string_view, 5> kLayerKeys = {"no_rope_layers", "rope_local_base_freq",
+                                                         "global_rope_theta", "local_rope_theta",
+                                                         "layer_rope_theta"};
+
+bool Reads(absl::string_view names, absl::string_view key) {
+  return absl::c_linear_search(absl::StrSplit(names, ' '), key);
+}
+
+void NoteUnread(const Tower& tower, absl::string_view key, absl::string_view what) {
+  const JsonValue value = tower.keys[key];
+  if (!value.present()) return;
+  tower.findings.Add(Rule::kRopeKeyIgnored, value,
+                     {.message = absl::StrCat("No reader of this family takes ", what, " from ",
+                                              key, "; it changes nothing here.")});
+}
+
+}  // namespace
+
+void NoteUnreadKeys(const Tower& tower) {
+  const RopeTraits& traits = tower.family.rope;
+  for (absl::string_view key : kBaseKeys) {
+    if (!Reads(traits.theta_keys, key)) NoteUnread(tower, key, "a base");
+  }
+  for (absl::string_view key : kWidthKeys) {
+    if (Reads(traits.partial_keys, key) || key == traits.rotary_dim_key) continue;
+    NoteUnread(tower, key, "a width");
+  }
+  if (traits.layers != LayerRule::kAll) return;
+  for (absl::string_view key : kLayerKeys) NoteUnread(tower, key, "what layers rotate by");
+}
 
 void NoteMisplacedKeys(const Tower& tower, const RopeKeys& keys) {
   for (absl::string_view name : {"factor", "rope_condense_ratio", "rope_type"}) {

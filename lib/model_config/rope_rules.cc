@@ -40,6 +40,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   ASSIGN_OR_RETURN(const RopeWidth width, WidthOf(tower, group, type.rope_type));
   ASSIGN_OR_RETURN(const double theta, RopeTheta(tower, group));
   NoteMisplacedKeys(tower, group.keys);
+  NoteUnreadKeys(tower);
 
   v1::ResolvedEncoding encoding = NewEncoding(tower, "rope");
   encoding.set_layer_type(group.layer_type);

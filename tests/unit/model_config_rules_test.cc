@@ -78,6 +78,19 @@ TEST(ModelConfigRulesTest, ARuleSpeaksOnceAboutAPlaceAndNotWithoutEnd) {
   EXPECT_LE(findings.all().size(), 256u);
 }
 
+TEST(ModelConfigRulesTest, KeysOfOtherFamiliesAreNotIgnoredInSilence) {
+  for (const char* key : {R"("rotary_emb_base": 5e5)", R"("rotary_pct": 0.25)",
+                          R"("rotary_dim": 64)", R"("no_rope_layers": [1, 1, 1, 0])",
+                          R"("rope_local_base_freq": 1e4)", R"("layer_rope_theta": [1e4])"}) {
+    const auto response = Resolve(ModelWith("llama", absl::StrCat(R"("rope_theta": 1e4, )", key)));
+    ASSERT_TRUE(response.ok()) << response.status();
+    EXPECT_NE(testing::FindingOf(*response, "rope-key-ignored"), nullptr) << key;
+  }
+  const auto read = Resolve(ModelWith("gpt_neox", R"("rotary_emb_base": 1e4, "rotary_pct": 0.25)"));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(testing::FindingOf(*read, "rope-key-ignored"), nullptr);
+}
+
 // The rows ------------------------------------------------------------------------------
 
 TEST(ModelConfigRulesTest, NoModelTypeIsInTwoRowsOfOneTable) {

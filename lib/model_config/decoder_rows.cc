@@ -64,7 +64,8 @@ constexpr std::array kFamilies = {
                 .num_attention_heads = 8,
                 .max_position_embeddings = 8192,
                 .rope = {.head_dim = 256}},
-    ModelFamily{.model_types = "mixtral minimax emu3", .rope = {.theta = 1e6}},
+    ModelFamily{.model_types = "mixtral emu3", .rope = {.theta = 1e6}},
+    ModelFamily{.model_types = "minimax", .rope = {.theta = 1e6, .rotary_dim_key = "rotary_dim"}},
     ModelFamily{.model_types = "flex_olmo bitnet csm evolla", .rope = {.theta = 5e5}},
     ModelFamily{.model_types = "falcon_h1 kyutai_speech_to_text", .rope = {.theta_v4 = 1e5}},
     ModelFamily{

@@ -36,7 +36,7 @@ absl::StatusOr<std::optional<int64_t>> NumAttentionHeads(const Tower& tower) {
   ASSIGN_OR_RETURN(const JsonValue value,
                    OneOf(tower.keys,
                          "num_attention_heads n_head n_heads num_heads vt_num_attention_heads "
-                         "encoder_attention_heads"));
+                         "encoder_attention_heads decoder_num_attention_heads"));
   ASSIGN_OR_RETURN(const std::optional<int64_t> heads, ReadPositiveInt(value));
   if (heads.has_value()) return heads;
   return ClassDefault(tower, "num_attention_heads", tower.family.num_attention_heads);

@@ -12,6 +12,7 @@
 namespace posenc {
 namespace {
 
+using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
 using ::posenc::testing::Resolve;
 using ::posenc::testing::TheEncoding;
@@ -356,6 +357,21 @@ TEST(FamilyRowsTest, FamiliesThatAreNotComputedAreNamed) {
   const v1::Finding* finding = testing::FindingOf(*phi, "tower-unknown");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->found(), "phi4_multimodal_audio");
+}
+
+TEST(FamilyRowsTest, MoonshineCountsTheHeadsOfItsTwoHalves) {
+  const auto encoding = TheEncoding(
+      R"({"model_type": "moonshine", "hidden_size": 288, "encoder_num_attention_heads": 8,
+          "decoder_num_attention_heads": 8, "partial_rotary_factor": 0.9, "rope_theta": 10000.0,
+          "max_position_embeddings": 512})");
+  EXPECT_EQ(encoding.spec().rope().rotary_dim(), 32);
+  EXPECT_EQ(encoding.spec().rope().pairing(), v1::PAIRING_INTERLEAVED);
+}
+
+TEST(FamilyRowsTest, MiniMaxRotatesItsRotaryDim) {
+  const auto encoding =
+      TheEncoding(ModelWith("minimax", R"("head_dim": 128, "rotary_dim": 64, "rope_theta": 1e7)"));
+  EXPECT_EQ(encoding.spec().rope().rotary_dim(), 64);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what is missing, builds, and runs every test: release, then everything
-# under ASan and UBSan, then lib/ under TSan. `sh tests/run.sh release` (or asan,
+# under ASan and UBSan, then what has threads in lib/ under TSan. `sh tests/run.sh release` (or asan,
 # tsan) runs one of them.
 set -eu
 cd "$(dirname "$0")/.."

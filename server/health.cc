@@ -39,7 +39,6 @@ class HealthService::Checker final : public WatchedReactor {
  public:
   Checker(HealthService* health, std::unique_ptr<IncomingCall> call)
       : WatchedReactor(std::move(call), health->stalls_), health_(health) {
-    WaitSince(Clock::now());
     StartRead(&message_);
   }
 
@@ -53,7 +52,6 @@ class HealthService::Checker final : public WatchedReactor {
     if (!IsKnown(request.service())) {
       return Finish({grpc::StatusCode::NOT_FOUND, "unknown service"});
     }
-    WaitSince(Clock::now());
     StartWriteAndFinish(Serialized(health_->IsServing() ? HealthCheckResponse::SERVING
                                                         : HealthCheckResponse::NOT_SERVING),
                         grpc::Status::OK);
@@ -70,7 +68,6 @@ class HealthService::Watcher final : public WatchedReactor {
  public:
   Watcher(HealthService* owner, std::unique_ptr<IncomingCall> call)
       : WatchedReactor(std::move(call), owner->stalls_), health(owner) {
-    WaitSince(Clock::now());
     StartRead(&message_);
   }
 
@@ -87,7 +84,6 @@ class HealthService::Watcher final : public WatchedReactor {
       case Step::kNothing:
         return;
       case Step::kWrite:
-        WaitSince(Clock::now());
         return StartWrite(Serialized(told));
       case Step::kFinish:
         return Finish({grpc::StatusCode::UNAVAILABLE,

@@ -109,7 +109,6 @@ void TableSender::WriteNext() {
   bytes_sent_ += next_->bytes;
   written_ = std::move(next_->frame);
   next_.reset();
-  WaitSince(Clock::now());
   if (is_last) {
     return StartWriteAndFinish(written_, call_.End(absl::OkStatus()));
   }

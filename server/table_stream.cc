@@ -11,7 +11,6 @@ namespace posenc::server {
 
 TableStream::TableStream(const ServiceParts& parts, std::unique_ptr<IncomingCall> call)
     : TableSender(parts, std::move(call), "GetTable") {
-  WaitSince(Clock::now());
   StartRead(&request_);
 }
 

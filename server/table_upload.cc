@@ -20,8 +20,7 @@ TableUpload::TableUpload(const ServiceParts& parts, std::unique_ptr<IncomingCall
 
 void TableUpload::Read() {
   read_began_ = Clock::now();
-  WaitSince(read_began_ - waited_);
-  StartRead(&message_);
+  StartRead(&message_, read_began_ - waited_);
 }
 
 // Nothing is parsed or copied on the queue's thread.

@@ -41,7 +41,6 @@ class UnaryCall final : public WatchedReactor {
         method_(method),
         where_(where),
         answer_(std::move(answer)) {
-    WaitSince(Clock::now());
     StartRead(&request_);
   }
 
@@ -86,7 +85,6 @@ class UnaryCall final : public WatchedReactor {
   void End(const absl::Status& status) {
     const grpc::Status end = call_.End(status);
     if (!status.ok()) return Finish(end);
-    WaitSince(Clock::now());
     StartWriteAndFinish(response_, end);
   }
 

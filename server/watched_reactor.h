@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/status.h"
 #include "server/reactor.h"
 #include "server/stall_watchdog.h"
 
@@ -23,8 +25,21 @@ class WatchedReactor : public Reactor, public Stallable {
   }
   ~WatchedReactor() override { stalls_->Forget(this); }
 
-  // From `since` on the peer keeps the call waiting.
-  void WaitSince(Clock::time_point since) { waiting_since_ = since; }
+  // Each begins to wait for the peer, the first one maybe since earlier.
+  void StartRead(grpc::ByteBuffer* message, Clock::time_point since = Clock::now()) {
+    waiting_since_ = since;
+    Reactor::StartRead(message);
+  }
+  void StartWrite(const grpc::ByteBuffer& message) {
+    waiting_since_ = Clock::now();
+    Reactor::StartWrite(message);
+  }
+  void StartWriteAndFinish(const grpc::ByteBuffer& message, const grpc::Status& status) {
+    waiting_since_ = Clock::now();
+    Reactor::StartWriteAndFinish(message, status);
+  }
+
+  // For the reaction: what it does is no waiting.
   void StopWaiting() { waiting_since_ = Clock::time_point::max(); }
 
  private:

@@ -167,6 +167,14 @@ std::vector<std::string> Listeners::UnixPaths() const {
   return paths;
 }
 
+std::vector<int> Listeners::Ports() const {
+  std::vector<int> ports;
+  for (const Listener& listener : listeners_) {
+    if (listener.address.unix_path.empty()) ports.push_back(listener.bound_port);
+  }
+  return ports;
+}
+
 void Listeners::AddTo(grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   for (Listener& listener : listeners_) {

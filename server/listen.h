@@ -57,6 +57,8 @@ class Listeners {
 
   // PATH of each unix:PATH.
   std::vector<std::string> UnixPaths() const;
+  // Of the others, after BuildAndStart.
+  std::vector<int> Ports() const;
 
   void AddTo(grpc::ServerBuilder* builder);
 

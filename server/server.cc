@@ -187,6 +187,12 @@ absl::Status Server::Listen(const ServerOptions& options) {
   ASSIGN_OR_RETURN(addresses_, listeners_.Bound());
   if (grpc_server_ == nullptr) return absl::InternalError("gRPC could not start");
   for (CallQueue& queue : call_queues_) queue.Start();
+  const std::vector<int> ports = listeners_.Ports();
+  const std::vector<std::string> paths = listeners_.UnixPaths();
+  connections_ = std::make_unique<ConnectionWatchdog>(
+      options.stall_timeout,
+      ConnectionWatchdog::Addresses{.ports = {ports.begin(), ports.end()},
+                                    .unix_paths = {paths.begin(), paths.end()}});
   return absl::OkStatus();
 }
 

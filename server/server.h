@@ -21,6 +21,7 @@
 #include "server/admission.h"
 #include "server/call_queue.h"
 #include "server/compute_pool.h"
+#include "server/connection_watchdog.h"
 #include "server/content_hashes.h"
 #include "server/hand_over.h"
 #include "server/health.h"
@@ -109,6 +110,7 @@ class Server {
   grpc::AsyncGenericService calls_;
   std::list<CallQueue> call_queues_;
   std::unique_ptr<grpc::Server> grpc_server_;
+  std::unique_ptr<ConnectionWatchdog> connections_;
 };
 
 }  // namespace posenc::server

@@ -2,19 +2,9 @@
 
 namespace posenc::server {
 
+// Looks four times a timeout, so a stream ends after 1 to 1.25 of it.
 StallWatchdog::StallWatchdog(std::chrono::nanoseconds stall_timeout)
-    : stall_timeout_(stall_timeout) {
-  if (stall_timeout_ > std::chrono::nanoseconds::zero()) thread_ = std::thread([this] { Run(); });
-}
-
-StallWatchdog::~StallWatchdog() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  stop_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
+    : stall_timeout_(stall_timeout), looks_(stall_timeout / 4, [this] { Look(); }) {}
 
 void StallWatchdog::Watch(Stallable* stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -26,14 +16,11 @@ void StallWatchdog::Forget(Stallable* stream) {
   streams_.erase(stream);
 }
 
-// Looks four times a timeout, so a stream ends after 1 to 1.25 of it.
-void StallWatchdog::Run() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stop_.wait_for(lock, stall_timeout_ / 4, [this] { return stopping_; })) {
-    const auto limit = std::chrono::steady_clock::now() - stall_timeout_;
-    for (Stallable* stream : streams_) {
-      if (stream->waiting_since() <= limit) stream->EndStalled();
-    }
+void StallWatchdog::Look() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto limit = std::chrono::steady_clock::now() - stall_timeout_;
+  for (Stallable* stream : streams_) {
+    if (stream->waiting_since() <= limit) stream->EndStalled();
   }
 }
 

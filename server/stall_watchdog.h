@@ -3,11 +3,10 @@
 #define POSENC_SERVER_STALL_WATCHDOG_H_
 
 #include <chrono>
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "absl/container/flat_hash_set.h"
+#include "server/periodic.h"
 
 namespace posenc::server {
 
@@ -27,7 +26,6 @@ class StallWatchdog {
  public:
   // Zero never ends a stream.
   explicit StallWatchdog(std::chrono::nanoseconds stall_timeout);
-  ~StallWatchdog();
 
   StallWatchdog(const StallWatchdog&) = delete;
   StallWatchdog& operator=(const StallWatchdog&) = delete;
@@ -36,16 +34,15 @@ class StallWatchdog {
   void Forget(Stallable* stream);  // on return it is not touched any more
 
  private:
-  void Run();
+  void Look();
 
   const std::chrono::nanoseconds stall_timeout_;
 
   // While mutex_ is free: streams_ are those watched and not forgotten, alive.
   std::mutex mutex_;
-  std::condition_variable stop_;
-  bool stopping_ = false;
   absl::flat_hash_set<Stallable*> streams_;
-  std::thread thread_;
+
+  Periodic looks_;  // the first to go
 };
 
 }  // namespace posenc::server

@@ -1,5 +1,5 @@
-// Decoders with RoPE. A composite is named in the row of its text tower, which is what its config
-// means when the keys stand flat or the nested config does not say its type.
+// Decoders whose layers all rotate alike. A composite is named in the row of its text tower, which
+// is what its config means when the keys stand flat or the nested config does not say its type.
 #include <array>
 
 #include "lib/model_config/family_table.h"
@@ -23,7 +23,7 @@ constexpr std::array kFamilies = {
                 .num_attention_heads = 32,
                 .num_hidden_layers = 32,
                 .max_position_embeddings = 131072},
-    ModelFamily{.model_types = "qwen2 qwen2_audio",
+    ModelFamily{.model_types = "qwen2 qwen2_audio video_llama_3 audioflamingo3 musicflamingo",
                 .hidden_size = 4096,
                 .num_attention_heads = 32,
                 .num_hidden_layers = 32,
@@ -65,7 +65,6 @@ constexpr std::array kFamilies = {
                 .max_position_embeddings = 8192,
                 .rope = {.head_dim = 256}},
     ModelFamily{.model_types = "mixtral emu3", .rope = {.theta = 1e6}},
-    ModelFamily{.model_types = "minimax", .rope = {.theta = 1e6, .rotary_dim_key = "rotary_dim"}},
     ModelFamily{.model_types = "flex_olmo bitnet csm evolla", .rope = {.theta = 5e5}},
     ModelFamily{.model_types = "falcon_h1 kyutai_speech_to_text", .rope = {.theta_v4 = 1e5}},
     ModelFamily{
@@ -73,9 +72,6 @@ constexpr std::array kFamilies = {
         .rope = {.theta_keys = "rope_embedding_base", .position_scale_key = "rope_position_scale"}},
     ModelFamily{.model_types = "dbrx", .rope = {.theta_keys = "attn_config/rope_theta"}},
     ModelFamily{.model_types = "jetmoe", .rope = {.head_dim_keys = "kv_channels head_dim"}},
-    ModelFamily{.model_types = "zamba2",
-                .switches = "rope=use_mem_rope none=use_mem_rope",
-                .rope = {.head_dim_keys = "attention_head_dim", .enabled_key = "use_mem_rope"}},
     ModelFamily{.model_types = "nanochat", .rope = {.variant = "opposite_sign"}},
     ModelFamily{.model_types = "baichuan",
                 .kind = Kind::kBaichuan,
@@ -117,10 +113,10 @@ constexpr std::array kFamilies = {
                 .rope = {.theta = 1.2e7, .default_map = R"({"rope_type": "llama3", "factor": 8,
                              "low_freq_factor": 1, "high_freq_factor": 4,
                              "original_max_position_embeddings": 8192})"}},
-    ModelFamily{
-        .model_types = "cwm",
-        .rope =
-            {.theta = 1e6, .head_dim = 128, .default_map = R"({"rope_type": "llama3", "factor": 16,
+    ModelFamily{.model_types = "cwm",
+                .rope = {.theta = 1e6,
+                         .head_dim = 128,
+                         .default_map = R"({"rope_type": "llama3", "factor": 16,
                              "low_freq_factor": 1, "high_freq_factor": 4,
                              "original_max_position_embeddings": 8192})"}},
 
@@ -137,8 +133,10 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "persimmon",
                 .rope = {.theta_v4 = 25000, .partial = 0.5, .partial_in_v5 = true}},
     ModelFamily{.model_types = "fuyu", .rope = {.theta = 25000, .partial = 0.5}},
-    ModelFamily{.model_types = "stablelm", .rope = {.partial = 0.25, .partial_in_v5 = true}},
-    ModelFamily{.model_types = "bamba", .rope = {.partial = 0.5, .partial_in_v5 = true}},
+    ModelFamily{.model_types = "stablelm stablelm_epoch",
+                .rope = {.partial = 0.25,
+                         .partial_keys = "partial_rotary_factor rope_pct",
+                         .partial_in_v5 = true}},
     ModelFamily{.model_types = "glm4_moe glmasr", .rope = {.partial = 0.5, .partial_in_v5 = true}},
     ModelFamily{.model_types = "solar_open",
                 .since_v5 = true,
@@ -221,19 +219,27 @@ constexpr std::array kFamilies = {
                          .channels_last = true,
                          .mla_softmax_scale = true,
                          .mla_softmax_since_v5 = true}},
-    ModelFamily{.model_types = "deepseek_v3 kimi_k2 kimi_k25 kimi_linear kimi_k3",
+    ModelFamily{.model_types = "deepseek_v3 kimi_k2 kimi_k25",
                 .rope = {.head_dim_keys = kMlaHeadDim,
                          .head_dim = 64,
                          .rotation = Rotation::kInterleavedToHalf,
                          .channels_last = true,
                          .mla_softmax_scale = true}},
-    ModelFamily{.model_types = "deepseek_v32 glm4_moe_lite glm_moe_dsa youtu axk1 axk2",
+    ModelFamily{.model_types = "glm4_moe_lite glm_moe_dsa youtu axk1",
                 .since_v5 = true,
                 .rope = {.head_dim_keys = kMlaHeadDim,
                          .head_dim = 64,
                          .rotation = Rotation::kInterleavedToHalf,
                          .channels_last = true,
                          .mla_softmax_scale = true}},
+    ModelFamily{.model_types = "deepseek_v32 axk2",
+                .since_v5 = true,
+                .rope = {.head_dim_keys = kMlaHeadDim,
+                         .head_dim = 64,
+                         .rotation = Rotation::kInterleavedToHalf,
+                         .channels_last = true,
+                         .mla_softmax_scale = true,
+                         .variant = "indexer_half"}},
     ModelFamily{.model_types = "longcat_flash",
                 .rope = {.theta = 1e7,
                          .head_dim_keys = kMlaHeadDim,
@@ -243,88 +249,6 @@ constexpr std::array kFamilies = {
                          .mla_softmax_scale = true}},
     ModelFamily{.model_types = "minicpm3",
                 .rope = {.head_dim_keys = kMlaHeadDim, .head_dim = 32, .channels_last = true}},
-    ModelFamily{.model_types = "deepseek_v4",
-                .since_v5 = true,
-                .rope = {.rotary_dim_key = kMlaHeadDim,
-                         .rotary_dim = 64,
-                         .head_dim = 512,
-                         .rotation = Rotation::kInterleaved,
-                         .channels_last = true,
-                         .layers = LayerRule::kDeepseekV4}},
-
-    // RoPE that differs by layer ---------------------------------------------------------
-    ModelFamily{
-        .model_types = "gemma3_text gemma3 t5gemma2 t5gemma2_module t5gemma2_encoder "
-                       "t5gemma2_text t5gemma2_decoder",
-        .hidden_size = 2304,
-        .num_attention_heads = 8,
-        .num_hidden_layers = 26,
-        .max_position_embeddings = 131072,
-        .rope = {.theta = 1e6, .head_dim = 256, .layers = LayerRule::kGemma3, .full_every = 6}},
-    ModelFamily{
-        .model_types = "gemma3n_text gemma3n",
-        .hidden_size = 2048,
-        .num_attention_heads = 8,
-        .num_hidden_layers = 35,
-        .max_position_embeddings = 32768,
-        .rope = {.theta = 1e6, .head_dim = 256, .layers = LayerRule::kGemma3, .full_every = 5}},
-    ModelFamily{.model_types = "gemma4_text gemma4 diffusion_gemma",
-                .since_v5 = true,
-                .hidden_size = 2304,
-                .num_attention_heads = 8,
-                .num_hidden_layers = 30,
-                .max_position_embeddings = 131072,
-                .rope = {.head_dim = 256, .layers = LayerRule::kGemma4}},
-    ModelFamily{.model_types = "olmo3",
-                .rope = {.theta = 5e5, .theta_v4 = 10000, .layers = LayerRule::kOlmo3}},
-    ModelFamily{.model_types = "qwen3_next",
-                .rope = {.partial = 0.25,
-                         .partial_in_v5 = true,
-                         .head_dim = 256,
-                         .layers = LayerRule::kFullOnly}},
-    ModelFamily{.model_types = "lfm2 lfm2_moe",
-                .rope = {.theta = 1e6, .layers = LayerRule::kFullOnly}},
-    ModelFamily{.model_types = "smollm3",
-                .hidden_size = 2048,
-                .num_attention_heads = 16,
-                .num_hidden_layers = 36,
-                .rope = {.theta = 2e6, .layers = LayerRule::kNoRopeLayers}},
-    ModelFamily{.model_types = "llama4_text llama4",
-                .hidden_size = 5120,
-                .num_attention_heads = 40,
-                .num_hidden_layers = 48,
-                .max_position_embeddings = 131072,
-                .rope = {.theta = 5e5,
-                         .head_dim = 128,
-                         .rotation = Rotation::kComplex,
-                         .layers = LayerRule::kNoRopeLayers,
-                         .query_scale = QueryScaleRule::kLlama4}},
-    ModelFamily{.model_types = "mllama mllama_text_model",
-                .hidden_size = 4096,
-                .num_attention_heads = 32,
-                .num_hidden_layers = 40,
-                .max_position_embeddings = 131072,
-                .rope = {.theta = 5e5, .layers = LayerRule::kCrossAttention}},
-    ModelFamily{.model_types = "cohere2",
-                .rope = {.rotation = Rotation::kInterleaved, .layers = LayerRule::kSlidingOnly}},
-    ModelFamily{.model_types = "afmoe",
-                .rope = {.head_dim = 128, .layers = LayerRule::kSlidingOnly}},
-    ModelFamily{.model_types = "exaone4", .rope = {.layers = LayerRule::kExaone4}},
-    ModelFamily{.model_types = "granite_swa granitemoe_swa muse_glimmer",
-                .rope = {.layers = LayerRule::kLayerThetas}},
-    ModelFamily{.model_types = "granitemoehybrid",
-                .switches = "rope=position_embedding_type none=position_embedding_type",
-                .rope = {.layers = LayerRule::kGraniteHybrid}},
-    ModelFamily{.model_types = "mimo_v2_flash",
-                .rope = {.theta = 5e6,
-                         .partial = 0.334,
-                         .partial_in_v5 = true,
-                         .head_dim = 192,
-                         .layers = LayerRule::kMimoV2}},
-    ModelFamily{.model_types = "step3p7 laguna mellum zaya",
-                .since_v5 = true,
-                .rope = {.layers = LayerRule::kByLayerType}},
-
     // RoPE over several axes ---------------------------------------------------------------
     ModelFamily{
         .model_types = "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text "
@@ -334,7 +258,8 @@ constexpr std::array kFamilies = {
         .model_types = "paddleocr_vl paddleocr_vl_text",
         .rope = {.theta = 5e5, .mrope_scheme = "contiguous", .mrope_section = {16, 24, 24}}},
     ModelFamily{.model_types = "qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text "
-                               "qwen3_omni_moe qwen3_omni_moe_text qwen3_omni_moe_thinker",
+                               "qwen3_omni_moe qwen3_omni_moe_text qwen3_omni_moe_thinker "
+                               "cosmos3_omni",
                 .rope = {.theta = 5e5,
                          .theta_v4 = 5e6,
                          .head_dim = 128,
@@ -346,15 +271,27 @@ constexpr std::array kFamilies = {
                          .partial_in_v5 = true,
                          .head_dim = 256,
                          .layers = LayerRule::kFullOnly,
+                         .full_every = 4,
                          .mrope_scheme = "interleaved",
                          .mrope_section = {11, 11, 10}}},
-    ModelFamily{
-        .model_types = "cosmos3 cosmos3_text",
-        .rope = {.theta = 1e8, .mrope_scheme = "interleaved", .mrope_section = {24, 20, 20}}},
+    ModelFamily{.model_types = "cosmos3_edge cosmos3_edge_text",
+                .since_v5 = true,
+                .hidden_size = 2048,
+                .num_attention_heads = 16,
+                .num_hidden_layers = 28,
+                .max_position_embeddings = 131072,
+                .rope = {.theta = 1e8,
+                         .head_dim = 128,
+                         .mrope_scheme = "interleaved",
+                         .mrope_section = {24, 20, 20}}},
     ModelFamily{.model_types = "cohere_compass cohere_compass_text",
                 .since_v5 = true,
-                .rope = {.rotation = Rotation::kInterleaved,
-                         .layers = LayerRule::kByLayerType,
+                .hidden_size = 8192,
+                .num_attention_heads = 64,
+                .num_hidden_layers = 40,
+                .max_position_embeddings = 8192,
+                .rope = {.layers = LayerRule::kByLayerType,
+                         .full_every = 1,
                          .mrope_scheme = "interleaved",
                          .mrope_section = {24, 20, 20}}},
     ModelFamily{.model_types = "glm4v glm4v_text glm_ocr glm_ocr_text",
@@ -376,12 +313,32 @@ constexpr std::array kFamilies = {
 
 };
 
-constexpr ModelFamily kGeneric = {.model_types = ""};
+// Other names of the base and of the part that rotates, which no two families use for two things.
+constexpr absl::string_view kThetaNames = "rope_theta rotary_emb_base rotary_base";
+constexpr absl::string_view kPartialNames =
+    "partial_rotary_factor rotary_pct rope_pct rotary_emb_fraction";
+
+constexpr ModelFamily kGeneric = {.model_types = "",
+                                  .rope = {.theta_keys = kThetaNames,
+                                           .partial_keys = kPartialNames,
+                                           .rotary_dim_key = "rotary_dim",
+                                           .head_dim_keys = "head_dim kv_channels",
+                                           .layers = LayerRule::kByKeys}};
+
+constexpr ModelFamily kGenericLatent = {.model_types = "",
+                                        .rope = {.theta_keys = kThetaNames,
+                                                 .head_dim_keys = kMlaHeadDim,
+                                                 .rotation = Rotation::kInterleavedToHalf,
+                                                 .channels_last = true,
+                                                 .layers = LayerRule::kByKeys,
+                                                 .mla_softmax_scale = true}};
 
 }  // namespace
 
 std::span<const ModelFamily> DecoderRows() { return kFamilies; }
 
 const ModelFamily& GenericRopeFamily() { return kGeneric; }
+
+const ModelFamily& GenericLatentFamily() { return kGenericLatent; }
 
 }  // namespace posenc

@@ -44,7 +44,7 @@ const ModelFamily* Find(const Index& index, absl::string_view name) {
 // The indexes are never destroyed: they are read until the process ends.
 
 const ModelFamily* FindFamily(absl::string_view model_type) {
-  static const Index& index = *BuildIndex({DecoderRows(), EncoderRows()}, &Verbatim);
+  static const Index& index = *BuildIndex({DecoderRows(), LayeredRows(), EncoderRows()}, &Verbatim);
   return Find(index, model_type);
 }
 
@@ -54,7 +54,7 @@ const ModelFamily* FindVisionFamily(absl::string_view model_type) {
 }
 
 const ModelFamily* FindFamilyOfArchitecture(absl::string_view architecture) {
-  static const Index& index = *BuildIndex({DecoderRows(), EncoderRows()}, &Bare);
+  static const Index& index = *BuildIndex({DecoderRows(), LayeredRows(), EncoderRows()}, &Bare);
   // What the class is for, cut off word by word: LlamaForCausalLM, MarianMTModel.
   for (absl::string_view suffix : {"For", "LMHead", "MTModel", "EncoderModel", "Model"}) {
     const size_t at = architecture.find(suffix);

@@ -60,7 +60,7 @@ enum class LayerRule : uint8_t {
   kModernBert,      // the same, every third layer full, names of its own
   kOlmo3,           // the scaling in full layers only
   kGemma4,          // full layers have another head_dim too
-  kFullOnly,        // the others are linear attention
+  kFullOnly,        // the others are linear attention, a state space or a convolution
   kNoRopeLayers,    // a list of 0 and 1: 1 rotates
   kSlidingOnly,     // full layers do not rotate
   kExaone4,         // kSlidingOnly when there is a sliding window
@@ -68,8 +68,9 @@ enum class LayerRule : uint8_t {
   kLayerThetas,     // a base a layer, 0 does not rotate
   kMimoV2,          // sliding layers have a base of their own
   kCrossAttention,  // cross_attention_layers do not rotate
-  kByLayerType,     // an encoding for each of layer_types
+  kByLayerType,     // an encoding for each of layer_types, from lists with an entry a layer
   kGraniteHybrid,   // attention layers, if position_embedding_type is rope
+  kByKeys,          // of a family that is not known: whichever of these lists its file has
 };
 
 enum class QueryScaleRule : uint8_t { kNone, kLlama4, kMinistral, kQwen };
@@ -81,7 +82,7 @@ struct RopeTraits {
   absl::string_view theta_ratio_key = "";                   // multiplies the default
   absl::string_view position_scale_key = "";                // divides positions
   double partial = 1;  // partial_rotary_factor where the file has none
-  absl::string_view partial_keys = "partial_rotary_factor";
+  absl::string_view partial_keys = "partial_rotary_factor";  // beside the map; empty: not read
   bool partial_in_v5 = false;             // 5.16 honours it with rope_type default
   absl::string_view rotary_dim_key = "";  // the width itself, where the family has it
   int64_t rotary_dim = 0;                 // where the file has none; 0: by partial
@@ -89,15 +90,24 @@ struct RopeTraits {
   absl::string_view halved_width_key = "";
   int64_t halved_width = 0;  // where the file has none
   absl::string_view head_dim_keys = "head_dim";
-  int64_t head_dim = 0;  // where the file has none; 0: hidden_size / heads
+  int64_t head_dim = 0;      // where the file has none; 0: hidden_size / heads
+  int64_t hidden_sizes = 1;  // so many hidden_size go into the heads (Zamba 2: 2)
   Rotation rotation = Rotation::kHalf;
   bool channels_last = false;  // MLA: the rotated channels are the last
   LayerRule layers = LayerRule::kAll;
-  int64_t full_every = 0;  // every so many layers one is full, where the rule's count is another
+  int64_t full_every = 0;   // every so many layers one is full, where the rule's count is another
+  bool full_first = false;  // the first of each such run, not the last
+  absl::string_view layer_numbers_key = "";  // a list with a 1 for each full layer
+  // A list of the full layers' numbers, and the number of the first layer.
+  absl::string_view full_layers_key = "";
+  int64_t first_layer = 0;
+  // A list of the layer types that a flat map holds for; full_attention where the file has none.
+  absl::string_view scaled_types_key = "";
   // Another name of rope_scaling; "-" where the family reads no map at all.
   absl::string_view map_key = "";
   absl::string_view enabled_key = "";  // a switch: RoPE only where it is true
   bool enabled_by_default = false;     // of that switch
+  bool enabled_by_theta = false;       // RoPE only where the file has a base (OLMo Hybrid)
   absl::string_view default_map = "";  // JSON: rope_parameters where the file has none
   absl::string_view mrope_scheme = "";
   std::array<int64_t, 3> mrope_section = {0, 0, 0};
@@ -180,6 +190,7 @@ struct ModelFamily {
 
 // The rows. Those of text are named for composites too, whose text tower they are.
 std::span<const ModelFamily> DecoderRows();
+std::span<const ModelFamily> LayeredRows();
 std::span<const ModelFamily> EncoderRows();
 // Vision and audio towers, which share some names with the models around them.
 std::span<const ModelFamily> VisionRows();
@@ -192,8 +203,10 @@ const ModelFamily* FindVisionFamily(absl::string_view model_type);
 // missing or not known. Null when no row's name is the beginning of it.
 const ModelFamily* FindFamilyOfArchitecture(absl::string_view architecture);
 
-// For a model_type that no row has, in a file with standard RoPE keys.
+// For a model_type that no row has, in a file with standard RoPE keys: with ordinary heads, and
+// with multi-head latent attention.
 const ModelFamily& GenericRopeFamily();
+const ModelFamily& GenericLatentFamily();
 
 }  // namespace posenc
 

@@ -149,13 +149,31 @@ class TowerFinder {
     if (type.empty()) {
       return FieldError(named.FieldOf("model_type"), "is required to know the model's family");
     }
-    if (FirstOf(keys, kStandardRopeKeys).present()) {
-      NoteUnknownType(type, named,
-                      "its RoPE keys are the standard ones and are read by the generic rules");
-      return &GenericRopeFamily();
-    }
+    if (FirstOf(keys, kStandardRopeKeys).present()) return GenericFamily(type, named, keys);
     return FieldError(named["model_type"].field(),
                       absl::StrCat("is not a model family that is known here: \"", type, "\""));
+  }
+
+  // The rope part of a latent-attention head is its whole; in ordinary attention the same key has
+  // been the width of a part, at either end of the head.
+  absl::StatusOr<const ModelFamily*> GenericFamily(const std::string& type, const JsonValue& named,
+                                                   const JsonValue& keys) {
+    const JsonValue part = keys["qk_rope_head_dim"];
+    ASSIGN_OR_RETURN(const std::optional<int64_t> channels, ReadInt(part));
+    ASSIGN_OR_RETURN(const std::optional<int64_t> head_dim, ReadInt(keys["head_dim"]));
+    const bool latent = channels.value_or(0) > 0 && keys["kv_lora_rank"].truthy();
+    if (channels.value_or(0) > 0 && !latent && channels != head_dim) {
+      return FieldError(part.field(),
+                        absl::StrCat("stands without kv_lora_rank in model_type \"", type,
+                                     "\", which is not known here: whether the head rotates in "
+                                     "these channels, and where they lie, is not said"));
+    }
+    NoteUnknownType(type, named,
+                    latent ? "its keys are those of multi-head latent attention and are read as "
+                             "DeepSeek-V3's, pairs of adjacent channels included"
+                           : "its RoPE keys are the standard ones and are read by the generic "
+                             "rules");
+    return latent ? &GenericLatentFamily() : &GenericRopeFamily();
   }
 
   // architectures[0], of the config or of the one around it.

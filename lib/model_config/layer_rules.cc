@@ -1,12 +1,16 @@
 #include "lib/model_config/layer_rules.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/default_maps.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/layer_groups.h"
+#include "lib/model_config/layer_lists.h"
 #include "lib/model_config/layer_types.h"
 
 namespace posenc {
@@ -15,42 +19,12 @@ namespace {
 using Groups = std::vector<LayerGroup>;
 using Names = std::vector<std::string>;
 
-// No model comes near; each is an encoding of its own.
-constexpr size_t kMaxGroups = 64;
-
-constexpr char kFull[] = "full_attention";
-constexpr char kSliding[] = "sliding_attention";
-
-// Indexes of the layers whose type is `name`, or (wanted false) is not.
-std::vector<int64_t> LayersOf(const Names& types, absl::string_view name, bool wanted = true) {
-  std::vector<int64_t> layers;
-  for (size_t i = 0; i < types.size(); ++i) {
-    if ((types[i] == name) == wanted) layers.push_back(static_cast<int64_t>(i));
-  }
-  return layers;
-}
-
-LayerGroup Group(const Names& types, absl::string_view name, const RopeKeys& keys) {
-  LayerGroup group;
-  group.layer_type = std::string(name);
-  group.layers = LayersOf(types, name);
-  group.keys = keys;
-  return group;
-}
-
-// A group that rotates, beside layers that do not.
-Groups OnlyOf(const Names& types, absl::string_view name, const RopeKeys& keys) {
-  LayerGroup group = Group(types, name, keys);
-  group.nope_layers = LayersOf(types, name, false);
-  return {std::move(group)};
-}
-
 // Full layers have the scaling; sliding ones a base of their own.
 absl::StatusOr<Groups> Gemma3(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types,
                    LayerTypes(tower, {.every = "sliding_window_pattern _sliding_window_pattern",
                                       .period = tower.family.rope.full_every}));
-  Groups groups = {Group(types, kFull, keys), Group(types, kSliding, RopeKeys{})};
+  Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
   groups[1].theta_keys = "rope_local_base_freq";
   groups[1].theta = 10000;
   return groups;
@@ -60,7 +34,7 @@ absl::StatusOr<Groups> ModernBert(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(
       const Names types,
       LayerTypes(tower, {.every = "global_attn_every_n_layers", .period = 3, .full_first = true}));
-  Groups groups = {Group(types, kFull, keys), Group(types, kSliding, keys)};
+  Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, keys)};
   groups[0].theta_keys = "global_rope_theta rope_theta";
   groups[0].theta = 160000;
   // Null means the global base (transformers 4; 5 fails on it).
@@ -72,18 +46,24 @@ absl::StatusOr<Groups> ModernBert(const Tower& tower, const RopeKeys& keys) {
 
 absl::StatusOr<Groups> Olmo3(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = 4}));
-  return Groups{Group(types, kFull, keys), Group(types, kSliding, RopeKeys{})};
+  return Groups{GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
 }
 
 absl::StatusOr<Groups> Gemma4(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = 6, .last_full = true}));
-  Groups groups = {Group(types, kFull, keys), Group(types, kSliding, RopeKeys{})};
+  Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
   if (!keys.present())
     groups[0].keys.map = DefaultMap(R"({"rope_type": "proportional",
                                                           "partial_rotary_factor": 0.25})");
   groups[0].theta = 1e6;
   groups[0].head_dim_key = "global_head_dim";
   groups[0].head_dim = 512;
+  // What transformers 5.17 makes of that key when it saves.
+  if (!groups[0].layers.empty()) {
+    const JsonValue own = tower.keys["per_layer_config"][absl::StrCat(groups[0].layers.front())];
+    ASSIGN_OR_RETURN(const std::optional<int64_t> head_dim, ReadPositiveInt(own["head_dim"]));
+    groups[0].head_dim = head_dim.value_or(groups[0].head_dim);
+  }
   groups[1].theta = 10000;
   return groups;
 }
@@ -92,68 +72,11 @@ absl::StatusOr<Groups> MimoV2(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(
       const Names types,
       LayerTypes(tower, {.period = 6, .zeroth_full = true, .pattern = "hybrid_layer_pattern"}));
-  Groups groups = {Group(types, kFull, keys), Group(types, kSliding, keys)};
+  Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, keys)};
   groups[1].theta_keys = "swa_rope_theta";
   groups[1].theta = 10000;
   groups[1].head_dim_key = "swa_head_dim";
   return groups;
-}
-
-absl::Status TooManyGroups(const JsonValue& list) {
-  return FieldError(list.field(),
-                    absl::StrCat("must not tell more than ", kMaxGroups, " kinds of layers apart"));
-}
-
-// A group for each type there is; a rope_theta that is a list has a base a layer.
-absl::StatusOr<Groups> ByLayerType(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
-  const std::vector<JsonValue> thetas = tower.keys["rope_theta"].children();
-  Groups groups;
-  for (const std::string& name : types) {
-    if (std::any_of(groups.begin(), groups.end(),
-                    [&](const LayerGroup& g) { return g.layer_type == name; })) {
-      continue;
-    }
-    if (groups.size() == kMaxGroups) return TooManyGroups(tower.keys["layer_types"]);
-    groups.push_back(Group(types, name, keys));
-    const size_t first = static_cast<size_t>(groups.back().layers.front());
-    if (first < thetas.size()) groups.back().theta_value = thetas[first];
-  }
-  if (groups.empty()) groups.push_back(LayerGroup{.keys = keys});
-  return groups;
-}
-
-// A list of 0 and 1 a layer. The name misleads: 1 uses RoPE, in transformers and
-// in every port that was checked.
-absl::StatusOr<Groups> NoRopeLayers(const Tower& tower, const RopeKeys& keys) {
-  LayerGroup group{.keys = keys};
-  ASSIGN_OR_RETURN(const Names types,
-                   LayerTypes(tower, {.every = "no_rope_layer_interval", .period = 4}));
-  const JsonValue list = tower.keys["no_rope_layers"];
-  if (!list.truthy()) {
-    // The interval's last layer does not rotate, which is where the pattern of
-    // full and sliding has its full one.
-    ASSIGN_OR_RETURN(const Names pattern,
-                     PatternOfLayers(tower, {.every = "no_rope_layer_interval", .period = 4}));
-    group.layers = LayersOf(pattern, kFull, false);
-    group.nope_layers = LayersOf(pattern, kFull);
-    return Groups{group};
-  }
-  ASSIGN_OR_RETURN(const std::vector<int64_t> flags, ReadInts(list));
-  if (flags.size() < types.size()) return ListTooShort(list, types.size());
-  for (size_t i = 0; i < flags.size(); ++i) {
-    (flags[i] != 0 ? group.layers : group.nope_layers).push_back(static_cast<int64_t>(i));
-  }
-  if (4 * group.nope_layers.size() >= 3 * flags.size()) {
-    tower.findings.Add(
-        Rule::kNopeListInverted, list,
-        {.message = absl::StrCat(group.nope_layers.size(), " of ", flags.size(),
-                                 " layers would "
-                                 "not rotate. In this list 1 means that a layer uses RoPE; it "
-                                 "may be the wrong way round."),
-         .expected = "1 for a layer with RoPE"});
-  }
-  return Groups{group};
 }
 
 absl::StatusOr<Groups> SlidingOnly(const Tower& tower, const RopeKeys& keys) {
@@ -171,83 +94,27 @@ absl::StatusOr<Groups> Exaone4(const Tower& tower, const RopeKeys& keys) {
   return SlidingOnly(tower, keys);
 }
 
+// What the layers with attention are called where the others have none that could rotate.
+constexpr std::array<absl::string_view, 3> kAttentionTypes = {kFull, "attention", "hybrid"};
+
 absl::StatusOr<Groups> FullOnly(const Tower& tower, const RopeKeys& keys) {
+  const RopeTraits& traits = tower.family.rope;
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.every = "full_attention_interval",
-                                                         .period = 4,
-                                                         .other = "linear_attention"}));
-  return OnlyOf(types, kFull, keys);
+                                                         .period = traits.full_every,
+                                                         .full_first = traits.full_first,
+                                                         .other = "linear_attention",
+                                                         .pattern = traits.layer_numbers_key,
+                                                         .full_number = 1,
+                                                         .listed = traits.full_layers_key,
+                                                         .first_layer = traits.first_layer}));
+  const auto name = std::find_first_of(types.begin(), types.end(), kAttentionTypes.begin(),
+                                       kAttentionTypes.end());
+  return OnlyOf(types, name == types.end() ? kFull : absl::string_view(*name), keys);
 }
 
 absl::StatusOr<Groups> GraniteHybrid(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
   return OnlyOf(types, "attention", keys);
-}
-
-// Layers whose compression ratio is 0 attend to a window, with the plain base.
-absl::StatusOr<Groups> DeepseekV4(const Tower& tower, const RopeKeys& keys) {
-  LayerGroup main{.layer_type = "main", .keys = RopeKeys{}};
-  LayerGroup compress{.layer_type = "compress", .keys = keys};
-  compress.theta_keys = "compress_rope_theta";
-  compress.theta = 160000;
-  compress.attention_factor = 1;
-  ASSIGN_OR_RETURN(const std::optional<int64_t> num_layers, NumLayers(tower));
-  if (const JsonValue list = tower.keys["compress_ratios"]; list.has_value()) {
-    ASSIGN_OR_RETURN(std::vector<int64_t> ratios, ReadInts(list));
-    const size_t count = static_cast<size_t>(num_layers.value_or(0));
-    if (ratios.size() < count) return ListTooShort(list, count);
-    if (count > 0) ratios.resize(count);  // what follows is for the prediction layers
-    for (size_t i = 0; i < ratios.size(); ++i) {
-      (ratios[i] == 0 ? main : compress).layers.push_back(static_cast<int64_t>(i));
-    }
-  }
-  return Groups{std::move(main), std::move(compress)};
-}
-
-// A base a layer; 0 does not rotate.
-absl::StatusOr<Groups> LayerThetas(const Tower& tower, const RopeKeys& keys) {
-  const JsonValue list = tower.keys["layer_rope_theta"];
-  if (!list.truthy()) return Groups{LayerGroup{.keys = keys}};
-  ASSIGN_OR_RETURN(const std::vector<double> thetas, ReadNumbers(list));
-  const std::vector<JsonValue> values = list.children();
-  Groups groups;
-  std::vector<int64_t> nope_layers;
-  for (size_t i = 0; i < thetas.size(); ++i) {
-    const int64_t layer = static_cast<int64_t>(i);
-    if (thetas[i] == 0) {
-      nope_layers.push_back(layer);
-      continue;
-    }
-    auto group = std::find_if(groups.begin(), groups.end(), [&](const LayerGroup& g) {
-      return g.theta_value.number() == thetas[i];
-    });
-    if (group == groups.end()) {
-      if (groups.size() == kMaxGroups) return TooManyGroups(list);
-      group = groups.insert(
-          groups.end(),
-          LayerGroup{.layer_type = absl::StrCat("theta_", NumberText(thetas[i])), .keys = keys});
-      group->theta_value = values[i];
-    }
-    group->layers.push_back(layer);
-  }
-  if (groups.empty()) return Groups{};
-  for (LayerGroup& group : groups) group.nope_layers = nope_layers;
-  if (groups.size() == 1) groups[0].layer_type = "all";
-  return groups;
-}
-
-absl::StatusOr<Groups> CrossAttention(const Tower& tower, const RopeKeys& keys) {
-  LayerGroup group{.keys = keys};
-  const JsonValue list = tower.keys["cross_attention_layers"];
-  if (!list.truthy()) return Groups{group};
-  ASSIGN_OR_RETURN(group.nope_layers, ReadInts(list));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> num_layers, NumLayers(tower));
-  for (int64_t i = 0; i < num_layers.value_or(0); ++i) {
-    if (std::find(group.nope_layers.begin(), group.nope_layers.end(), i) ==
-        group.nope_layers.end()) {
-      group.layers.push_back(i);
-    }
-  }
-  return Groups{group};
 }
 
 absl::StatusOr<Groups> GroupsByRule(const Tower& tower, const RopeKeys& keys) {
@@ -282,6 +149,8 @@ absl::StatusOr<Groups> GroupsByRule(const Tower& tower, const RopeKeys& keys) {
       return ByLayerType(tower, keys);
     case LayerRule::kGraniteHybrid:
       return GraniteHybrid(tower, keys);
+    case LayerRule::kByKeys:
+      return ByKeys(tower, keys);
   }
   return absl::InternalError("layer_rules: a rule without a case");
 }
@@ -299,7 +168,9 @@ absl::StatusOr<Groups> NestedGroups(const Tower& tower, const RopeKeys& keys) {
     if (!IsLayerType(tower, map.key())) continue;
     const auto rule = std::find_if(by_rule.begin(), by_rule.end(),
                                    [&](const LayerGroup& g) { return g.layer_type == map.key(); });
-    LayerGroup group = rule != by_rule.end() ? *rule : Group(types, map.key(), RopeKeys{});
+    LayerGroup group = rule != by_rule.end() ? *rule : GroupOf(types, map.key(), RopeKeys{});
+    // A class's map for a type that the model has no layer of.
+    if (map.line() == 0 && rule == by_rule.end() && !by_rule.front().layers.empty()) continue;
     if (!map.has_value()) {
       nope_layers.insert(nope_layers.end(), group.layers.begin(), group.layers.end());
       continue;

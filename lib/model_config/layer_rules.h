@@ -29,8 +29,9 @@ struct LayerGroup {
   absl::string_view head_dim_key = "";
   int64_t head_dim = 0;
   std::optional<double> attention_factor = {};  // where the map has none
-  // The base of these layers, where a list or an own key gives it.
+  // The base and the partial_rotary_factor of these layers, where a list or an own key gives them.
   JsonValue theta_value = {};
+  JsonValue partial_value = {};
 };
 
 // The groups of a tower, at least one. `keys` are the tower's maps. Refuses lists

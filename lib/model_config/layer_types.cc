@@ -16,9 +16,13 @@ using Names = std::vector<std::string>;
 constexpr absl::string_view kFull = "full_attention";
 
 // What any family calls its layers, for maps in files without layer_types.
-constexpr std::array<absl::string_view, 7> kKnownTypes = {
-    "full_attention", "sliding_attention", "chunked_attention", "linear_attention", "attention",
-    "main",           "compress"};
+constexpr std::array<absl::string_view, 9> kKnownTypes = {"full_attention",    "sliding_attention",
+                                                          "chunked_attention", "linear_attention",
+                                                          "attention",         "main",
+                                                          "compress",          "hybrid",
+                                                          "hybrid_sliding"};
+
+constexpr absl::string_view kTypesKeys = "layer_types layers_block_type";
 
 absl::StatusOr<Names> GivenTypes(const JsonValue& list) {
   if (!list.is_array()) {
@@ -37,11 +41,30 @@ absl::StatusOr<Names> GivenTypes(const JsonValue& list) {
   return types;
 }
 
-// A list of numbers, 0 for full.
-absl::StatusOr<Names> TypesOfList(const JsonValue& list, absl::string_view other) {
-  ASSIGN_OR_RETURN(const std::vector<int64_t> flags, ReadInts(list));
+// A list with a number for each layer.
+absl::StatusOr<Names> TypesOfList(const JsonValue& list, const LayerPattern& pattern) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, ReadInts(list));
   Names types;
-  for (const int64_t flag : flags) types.emplace_back(flag == 0 ? kFull : other);
+  for (const int64_t number : numbers) {
+    types.emplace_back(number == pattern.full_number ? kFull : pattern.other);
+  }
+  return types;
+}
+
+// A list of the full layers' numbers.
+absl::StatusOr<Names> TypesOfNumbers(const JsonValue& list, int64_t count,
+                                     const LayerPattern& pattern) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> numbers, ReadInts(list));
+  Names types(static_cast<size_t>(count), std::string(pattern.other));
+  for (const int64_t number : numbers) {
+    const int64_t layer = number - pattern.first_layer;
+    if (layer < 0 || layer >= count) {
+      return FieldError(list.field(),
+                        absl::StrCat("must name layers from ", pattern.first_layer, " to ",
+                                     pattern.first_layer + count - 1, ", names ", number));
+    }
+    types[static_cast<size_t>(layer)] = std::string(kFull);
+  }
   return types;
 }
 
@@ -79,12 +102,14 @@ absl::StatusOr<Names> PatternOfLayers(const Tower& tower, const LayerPattern& pa
 
 absl::StatusOr<Names> LayerTypes(const Tower& tower, const LayerPattern& pattern) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> count, NumLayers(tower));
-  JsonValue list = tower.keys["layer_types"];
+  JsonValue list = FirstOf(tower.keys, kTypesKeys);
   Names types;
   if (list.has_value()) {
     ASSIGN_OR_RETURN(types, GivenTypes(list));
   } else if (list = FirstOf(tower.keys, pattern.pattern); list.present()) {
-    ASSIGN_OR_RETURN(types, TypesOfList(list, pattern.other));
+    ASSIGN_OR_RETURN(types, TypesOfList(list, pattern));
+  } else if (list = FirstOf(tower.keys, pattern.listed); list.present() && count.has_value()) {
+    return TypesOfNumbers(list, *count, pattern);
   } else {
     return PatternOfLayers(tower, pattern);
   }
@@ -98,7 +123,7 @@ absl::StatusOr<Names> LayerTypes(const Tower& tower, const LayerPattern& pattern
 
 bool IsLayerType(const Tower& tower, absl::string_view key) {
   if (std::find(kKnownTypes.begin(), kKnownTypes.end(), key) != kKnownTypes.end()) return true;
-  const JsonValue list = tower.keys["layer_types"];
+  const JsonValue list = FirstOf(tower.keys, kTypesKeys);
   if (list.size() > static_cast<size_t>(kMaxLayers)) return false;  // refused elsewhere
   const std::vector<JsonValue> types = list.children();
   return std::any_of(types.begin(), types.end(), [&](const JsonValue& type) {

@@ -24,11 +24,15 @@ struct LayerPattern {
   bool last_full = false;    // the model's last layer, whatever the pattern
   bool zeroth_full = false;  // the model's first layer, whatever the pattern
   absl::string_view other = "sliding_attention";
-  absl::string_view pattern = "";  // a key that holds a list: 0 is full, 1 the other
+  absl::string_view pattern = "";  // a key that holds a list of numbers,
+  int64_t full_number = 0;         // of which this is full and any other is not
+  absl::string_view listed = "";   // a key that lists the numbers of the full layers,
+  int64_t first_layer = 0;         // the first of which is this
 };
 
-// layer_types, else the pattern over num_hidden_layers; empty where neither is
-// known. Refuses a list that is shorter than the model has layers.
+// layer_types (layers_block_type of hybrids), else the pattern over num_hidden_layers; empty
+// where neither is known. Refuses a list that is shorter than the model has layers, or names
+// one that it has not.
 absl::StatusOr<std::vector<std::string>> LayerTypes(const Tower& tower,
                                                     const LayerPattern& pattern);
 

@@ -225,7 +225,8 @@ absl::StatusOr<v1::ResolvedEncoding> OneEncoding(const Response& resolved) {
 
 std::vector<std::string> KnownModelTypes() {
   std::vector<std::string> types;
-  for (const std::span<const ModelFamily> table : {DecoderRows(), EncoderRows(), VisionRows()}) {
+  for (const std::span<const ModelFamily> table :
+       {DecoderRows(), LayeredRows(), EncoderRows(), VisionRows()}) {
     for (const ModelFamily& family : table) {
       for (absl::string_view type : absl::StrSplit(family.model_types, ' ', absl::SkipEmpty())) {
         types.emplace_back(type);

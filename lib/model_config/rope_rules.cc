@@ -86,6 +86,10 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
 absl::StatusOr<bool> Disabled(const Tower& tower) {
   ASSIGN_OR_RETURN(const std::optional<bool> mla_nope, ReadBool(tower.keys["mla_use_nope"]));
   if (mla_nope.value_or(false)) return true;
+  if (tower.family.rope.enabled_by_theta) {
+    return !FirstOf(tower.keys, "rope_theta rope_parameters/rope_theta rope_scaling/rope_theta")
+                .present();
+  }
   if (const absl::string_view key = tower.family.rope.enabled_key; !key.empty()) {
     ASSIGN_OR_RETURN(const std::optional<bool> enabled, ReadBool(tower.keys[key]));
     return !enabled.value_or(tower.family.rope.enabled_by_default);

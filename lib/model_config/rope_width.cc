@@ -32,14 +32,14 @@ absl::StatusOr<HeadDim> ReadHeadDim(const Tower& tower, const LayerGroup& group)
   absl::string_view keys = traits.head_dim_keys;
   if (keys == "qk_rope_head_dim" && !latent) keys = "head_dim";
   if (!group.head_dim_key.empty()) keys = group.head_dim_key;
-  const JsonValue value = FirstOf(tower.keys, keys);
+  ASSIGN_OR_RETURN(const JsonValue value, OneOf(tower.keys, keys));
   ASSIGN_OR_RETURN(const std::optional<int64_t> given, ReadInt(value));
   if (given.value_or(0) > 0) return HeadDim{*given, latent};
   const bool absent = !tower.keys[keys.substr(0, keys.find(' '))].present();
   int64_t by_family = group.head_dim != 0 ? group.head_dim : traits.head_dim;
   if (traits.head_dim_keys == "qk_rope_head_dim" && !latent) by_family = 0;
   if (by_family != 0 && (absent || latent)) return HeadDim{by_family, latent};
-  ASSIGN_OR_RETURN(const int64_t channels, HiddenOverHeads(tower));
+  ASSIGN_OR_RETURN(const int64_t channels, HiddenOverHeads(tower, traits.hidden_sizes));
   return HeadDim{channels, false};
 }
 
@@ -50,11 +50,28 @@ struct Partial {
   JsonValue value;
 };
 
+// A class that overwrites what the file says beside the map (Bamba).
+void NoteForcedPartial(const Tower& tower) {
+  const RopeTraits& traits = tower.family.rope;
+  const JsonValue value = tower.keys["partial_rotary_factor"];
+  if (!traits.partial_keys.empty() || traits.map_key == "-" || !value.is_number() ||
+      value.number() == traits.partial) {
+    return;
+  }
+  tower.findings.Add(Rule::kRopeKeyIgnored, value,
+                     {.message = absl::StrCat("The class of this family overwrites ",
+                                              "partial_rotary_factor with ",
+                                              NumberText(traits.partial), ", as here."),
+                      .expected = NumberText(traits.partial)});
+}
+
 absl::StatusOr<Partial> ReadPartial(const Tower& tower, const LayerGroup& group,
                                     absl::string_view rope_type) {
   const RopeTraits& traits = tower.family.rope;
   const JsonValue inner = group.keys.Find("partial_rotary_factor");
-  ASSIGN_OR_RETURN(const JsonValue outer, OneOf(tower.keys, traits.partial_keys));
+  ASSIGN_OR_RETURN(const JsonValue beside_map, OneOf(tower.keys, traits.partial_keys));
+  const JsonValue outer = group.partial_value.has_value() ? group.partial_value : beside_map;
+  NoteForcedPartial(tower);
   ASSIGN_OR_RETURN(const std::optional<double> inside, ReadPositiveNumber(inner));
   ASSIGN_OR_RETURN(const std::optional<double> beside, ReadPositiveNumber(outer));
   Partial partial = {traits.partial, JsonValue()};

@@ -93,14 +93,14 @@ absl::StatusOr<int64_t> RequiredHiddenSize(const Tower& tower) {
   return Required(tower, hidden, "hidden_size");
 }
 
-absl::StatusOr<int64_t> HiddenOverHeads(const Tower& tower) {
+absl::StatusOr<int64_t> HiddenOverHeads(const Tower& tower, int64_t times) {
   ASSIGN_OR_RETURN(const int64_t hidden, RequiredHiddenSize(tower));
   ASSIGN_OR_RETURN(const int64_t heads, RequiredHeads(tower));
   if (heads > hidden) {
     return FieldError(tower.keys.FieldOf("num_attention_heads"),
                       absl::StrCat("must be at most hidden_size (", hidden, "), got ", heads));
   }
-  return hidden / heads;
+  return times * hidden / heads;
 }
 
 v1::ResolvedEncoding NewEncoding(const Tower& tower, absl::string_view kind) {

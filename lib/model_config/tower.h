@@ -50,8 +50,8 @@ absl::StatusOr<int64_t> MaxPositionEmbeddings(const Tower& tower);
 absl::StatusOr<int64_t> RequiredHeads(const Tower& tower);
 absl::StatusOr<int64_t> RequiredHiddenSize(const Tower& tower);
 
-// hidden_size / num_attention_heads, whole, where the file has no key for it.
-absl::StatusOr<int64_t> HiddenOverHeads(const Tower& tower);
+// `times` * hidden_size / num_attention_heads, whole, where the file has no key for it.
+absl::StatusOr<int64_t> HiddenOverHeads(const Tower& tower, int64_t times = 1);
 
 // A new encoding of the tower, its layer type `all`.
 v1::ResolvedEncoding NewEncoding(const Tower& tower, absl::string_view kind);

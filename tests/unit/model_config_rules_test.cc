@@ -95,7 +95,7 @@ TEST(ModelConfigRulesTest, KeysOfOtherFamiliesAreNotIgnoredInSilence) {
 
 TEST(ModelConfigRulesTest, NoModelTypeIsInTwoRowsOfOneTable) {
   for (const auto& tables :
-       {std::vector{DecoderRows(), EncoderRows()}, std::vector{VisionRows()}}) {
+       {std::vector{DecoderRows(), LayeredRows(), EncoderRows()}, std::vector{VisionRows()}}) {
     std::set<std::string> seen;
     for (const auto& table : tables) {
       for (const ModelFamily& family : table) {
@@ -110,13 +110,17 @@ TEST(ModelConfigRulesTest, NoModelTypeIsInTwoRowsOfOneTable) {
 
 TEST(ModelConfigRulesTest, DefaultMapsOfTheRowsParse) {
   int maps = 0;
-  for (const ModelFamily& family : DecoderRows()) {
-    if (family.rope.default_map.empty()) continue;
-    const JsonValue map = DefaultMap(family.rope.default_map);
-    EXPECT_TRUE(map.is_object() && map["rope_type"].is_string()) << family.model_types;
-    ++maps;
+  for (const auto& table : {DecoderRows(), LayeredRows()}) {
+    for (const ModelFamily& family : table) {
+      if (family.rope.default_map.empty()) continue;
+      const JsonValue map = DefaultMap(family.rope.default_map);
+      // Of one RoPE, or one for each layer type.
+      const JsonValue first = map["rope_type"].present() ? map : map.children().front();
+      EXPECT_TRUE(map.is_object() && first["rope_type"].is_string()) << family.model_types;
+      ++maps;
+    }
   }
-  EXPECT_EQ(maps, 5);
+  EXPECT_EQ(maps, 8);
 }
 
 // Every family resolves a file with nothing but the common sizes.

@@ -90,8 +90,25 @@ absl::StatusOr<int64_t> AxialHeadDim(const Tower& tower) {
   return head_dim;
 }
 
-// Squares of patches that one token of the language model stands for, and how many
-// of them a window has (Qwen2.5-VL, whose window_size is in pixels).
+// Side of a window in merged squares: of a key of the family's, or of window_size, which
+// Qwen2.5-VL has in pixels. Absent where the file does not say.
+absl::StatusOr<std::optional<int64_t>> WindowSize(const Tower& tower, int64_t merge_size) {
+  const AxialTraits& traits = tower.family.axial;
+  if (!traits.window_key.empty()) {
+    ASSIGN_OR_RETURN(const std::optional<int64_t> own,
+                     ReadPositiveInt(tower.keys[traits.window_key]));
+    return own.value_or(traits.window_size);
+  }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> pixels, ReadPositiveInt(tower.keys["window_size"]));
+  ASSIGN_OR_RETURN(const std::vector<int64_t> patch, ReadSides(tower.keys["patch_size"]));
+  if (!pixels.has_value() || patch.empty()) return std::nullopt;
+  const int64_t squares = *pixels / patch[0] / merge_size;
+  if (squares >= 1) return squares;
+  return FieldError(tower.keys["window_size"].field(),
+                    absl::StrCat("must hold a square of merged patches, got ", *pixels));
+}
+
+// Squares of patches that one token of the language model stands for, and windows of them.
 absl::Status SetTokenOrder(const Tower& tower, v1::AxialRopeSpec* spec, v1::AxialRope* facts) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> merge,
                    ReadPositiveInt(tower.keys["spatial_merge_size"]));
@@ -101,16 +118,10 @@ absl::Status SetTokenOrder(const Tower& tower, v1::AxialRopeSpec* spec, v1::Axia
   const bool windows = preset == v1::AXIAL_ROPE_PRESET_QWEN2_5_VL;
   if (!windows && preset != v1::AXIAL_ROPE_PRESET_QWEN_VL) return absl::OkStatus();
   if (merge.has_value() || by_family > 0) spec->set_merge_size(merge.value_or(by_family));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> pixels,
-                   ReadPositiveInt(windows ? tower.keys["window_size"] : JsonValue()));
-  ASSIGN_OR_RETURN(const std::vector<int64_t> patch, ReadSides(tower.keys["patch_size"]));
-  if (!pixels.has_value() || patch.empty()) return absl::OkStatus();
-  const int64_t squares = *pixels / patch[0] / merge.value_or(2);
-  if (squares < 1) {
-    return FieldError(tower.keys["window_size"].field(),
-                      absl::StrCat("must hold a square of merged patches, got ", *pixels));
-  }
-  spec->set_window_size(squares);
+  if (!windows) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<int64_t> window,
+                   WindowSize(tower, merge.value_or(by_family > 0 ? by_family : 2)));
+  if (window.has_value()) spec->set_window_size(*window);
   return absl::OkStatus();
 }
 
@@ -145,10 +156,11 @@ absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse
   spec.set_head_dim(head_dim);
   if (theta.has_value()) spec.set_rope_theta(*theta);
   spec.set_arithmetic(tower.model.arithmetic());
-  for (size_t i = 0; i < given.size(); ++i) {
+  if (traits.coordinate_offset != 0) spec.set_coordinate_offset(traits.coordinate_offset);
+  for (size_t i = 0; i < dims.size() && (!given.empty() || traits.own_axes); ++i) {
     v1::AxialRopeAxis& axis = *spec.add_axes();
     axis.set_axis(AxisOf(axes[i]));
-    axis.set_dim(given[i]);
+    axis.set_dim(dims[i]);
   }
   RETURN_IF_ERROR(SetTokenOrder(tower, &spec, &facts));
   *response->add_encodings() = std::move(encoding);

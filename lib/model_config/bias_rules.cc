@@ -120,4 +120,25 @@ absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* respo
   return absl::OkStatus();
 }
 
+absl::Status ResolveLongT5(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  const JsonValue value = tower.keys["encoder_attention_type"];
+  ASSIGN_OR_RETURN(const std::optional<std::string> type, ReadString(value));
+  const std::string reach = type.value_or("local");
+  if (reach != "local" && reach != "transient-global") {
+    return FieldError(value.field(),
+                      absl::StrCat("must be local or transient-global, got ", value.Describe()));
+  }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> block,
+                   ReadPositiveInt(tower.keys["global_block_size"]));
+  const int encoder = response->encodings_size();
+  RETURN_IF_ERROR(ResolveT5(tower, response));
+  response->mutable_encodings(encoder)->set_variant(reach);
+  if (reach == "local") return absl::OkStatus();
+  v1::ResolvedEncoding global = response->encodings(encoder);
+  global.set_layer_type("global");
+  global.mutable_spec()->mutable_t5()->set_global_block_size(block.value_or(16));
+  *response->add_encodings() = std::move(global);
+  return absl::OkStatus();
+}
+
 }  // namespace posenc

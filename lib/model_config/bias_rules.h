@@ -27,6 +27,10 @@ absl::Status ResolveSymmetricAlibi(const Tower& tower, v1::ResolveModelConfigRes
 // T5: buckets of both directions in the encoder, of the past in the decoder.
 absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* response);
 
+// LongT5: the encoder attends within encoder_attention_type's reach (`variant`); where that is
+// transient-global, to whole blocks too, with buckets of their own (layer type `global`).
+absl::Status ResolveLongT5(const Tower& tower, v1::ResolveModelConfigResponse* response);
+
 // What the T5 bias of MPNet and WavLM shares with it.
 struct T5Buckets {
   int64_t num_buckets;

@@ -20,6 +20,8 @@ namespace posenc {
 enum class Kind : uint8_t {
   kRope,
   kAxialRope,  // 2-D and 3-D, of vision towers and diffusion transformers
+  kSam2Hiera,  // two learned grids: one is stretched, one is a window's
+  kSam3Vit,    // RoPE in windows and across them, and a learned grid
   kBloom,
   kMpt,
   kFalcon,    // ALiBi or RoPE, by a key
@@ -29,9 +31,11 @@ enum class Kind : uint8_t {
   kLearned,
   kLearnedGrid,  // a row a patch
   kT5,
-  kMpnet,  // learned and T5 buckets
+  kLongT5,  // the same, and a side of whole blocks
+  kMpnet,   // learned and T5 buckets
   kSinusoidal,
-  kWhisper,  // sinusoidal encoder, learned decoder
+  kWhisper,         // sinusoidal encoder, learned decoder
+  kWhisperEncoder,  // the former alone, of models that hear
   kDeberta,
   kXlnet,
   kBeit,
@@ -147,6 +151,10 @@ struct TableTraits {
   bool bias_over_sqrt_head_dim = false;  // LayoutLMv3's buckets
   absl::string_view default_type = "";   // position_embeddings_type where the file has none
   bool fixed_distances = false;          // a chunk's distances are not the file's to choose
+  // Of an encoder whose rows are max_source_positions, of a decoder whose are
+  // max_target_positions: where the file has none of the former. 0: both have the same.
+  int64_t source_rows = 0;
+  absl::string_view variant = "";  // ResolvedEncoding.variant
 };
 
 // Of a RoPE over a grid: the table is the preset's, the rest is how it is reported.
@@ -160,9 +168,13 @@ struct AxialTraits {
   std::array<int64_t, 3> axes_dim = {0, 0, 0};  // those, of the class's head
   double theta = 10000;
   Rotation rotation = Rotation::kHalf;
-  int64_t head_dim = 0;  // where the file has none
+  int64_t head_dim = 0;          // where the file has none
+  bool own_axes = false;         // in another order than the preset's
+  double coordinate_offset = 0;  // beside the preset's
   // Side of the merged squares of Qwen-VL's token order where the file has none.
   int64_t merge_size = 0;
+  absl::string_view window_key = "";  // side of a window in such squares
+  int64_t window_size = 0;            // where the file has none
   // The head is width / heads / divisor of keys of its own (SAM 2's memory attention).
   absl::string_view width_key = "";
   absl::string_view heads_key = "";

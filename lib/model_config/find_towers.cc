@@ -1,4 +1,5 @@
 // FindTowers: which parts a config has, and the family of each.
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -27,8 +28,21 @@ constexpr absl::string_view kPairDecoder = "decoder";
 constexpr absl::string_view kT5GemmaEncoder = "encoder/text_config encoder";
 constexpr absl::string_view kT5GemmaVision = "encoder/vision_config vision_config";
 
+// A vision tower that keeps its transformer in a part of its own (SAM 2 and 3).
+constexpr absl::string_view kBackbone = "backbone_config";
+
+// Composites that read no text.
+constexpr absl::string_view kSeesOnly = "sam2";
+
+// A composite whose own RoPE is for the times of its audio.
+constexpr absl::string_view kTurnsTimes = "musicflamingo";
+
 // What means RoPE in a file whose family is not known.
 constexpr absl::string_view kStandardRopeKeys = "rope_parameters rope_scaling rope_theta";
+
+// What a config of a whole model has, and a map of its RoPE has not.
+constexpr absl::string_view kConfigKeys =
+    "model_type hidden_size num_attention_heads num_hidden_layers";
 
 // How RecBole and its kin name the rows of a learned table; nobody else does.
 constexpr absl::string_view kRecommenderKeys = "max_seq_length";
@@ -56,13 +70,17 @@ class TowerFinder {
     if (root_type_ == "t5gemma2") return FindT5Gemma();
     const bool sees = root_type_ == "vision-encoder-decoder";
     const bool hears = root_type_ == "speech-encoder-decoder";
-    RETURN_IF_ERROR(AddText(sees || hears ? kPairDecoder : kTextKeys));
+    if (root_type_ != kSeesOnly) {
+      RETURN_IF_ERROR(AddText(sees || hears ? kPairDecoder : kTextKeys));
+    }
     RETURN_IF_ERROR(AddOther("vision", sees ? kPairEncoder : kVisionKeys));
     RETURN_IF_ERROR(AddOther("audio", hears ? kPairEncoder : kAudioKeys));
     if (root_type_ == "clvp") {
       RETURN_IF_ERROR(AddOther("speech", "speech_config"));
       RETURN_IF_ERROR(AddOther("decoder", "decoder_config"));
     }
+    if (towers_.empty()) return Missing("vision_config");
+    NoteUnreadConfigs(config_);
     return std::move(towers_);
   }
 
@@ -112,7 +130,8 @@ class TowerFinder {
 
   absl::Status Missing(absl::string_view names) const {
     const absl::string_view last = names.substr(names.rfind(' ') + 1);
-    return FieldError(config_.FieldOf(last), "is required for model_type t5gemma2");
+    return FieldError(config_.FieldOf(last),
+                      absl::StrCat("is required for model_type ", root_type_));
   }
 
   absl::Status AddRoot() {
@@ -202,6 +221,12 @@ class TowerFinder {
     for (absl::string_view key : {"rope_scaling", "rope_parameters", "rope_theta"}) {
       const JsonValue value = config_[key];
       if (!value.has_value()) continue;
+      if (root_type_ == kTurnsTimes) {
+        findings_.Add(Rule::kTowerUnknown, value,
+                      {.message = "This RoPE turns the audio's features by their times, which is "
+                                  "not computed here; it is left out."});
+        continue;
+      }
       findings_.Add(Rule::kRopeKeyIgnored, value,
                     {.message = absl::StrCat(key, " stands beside ", nested.pointer(),
                                              ", of which the text model is built; it is ignored."),
@@ -220,11 +245,40 @@ class TowerFinder {
       Add(nested, *family);
       return absl::OkStatus();
     }
+    ASSIGN_OR_RETURN(const JsonValue backbone, NestedConfig(nested, kBackbone));
+    ASSIGN_OR_RETURN(const std::string backbone_type, ReadType(backbone));
+    if (const ModelFamily* family = FindVisionFamily(backbone_type)) {
+      Add(backbone, *family);
+      return absl::OkStatus();
+    }
     findings_.Add(Rule::kTowerUnknown, nested,
                   {.message = absl::StrCat("The positions of this ", name, " tower (model_type \"",
                                            type, "\") are not known here; it is left out."),
                    .found = type});
     return absl::OkStatus();
+  }
+
+  bool IsRead(const JsonValue& object) const {
+    return std::any_of(towers_.begin(), towers_.end(), [&](const Tower& tower) {
+      return tower.keys.pointer() == object.pointer();
+    });
+  }
+
+  // Parts that no tower reads (a talker, a vocoder, a codec), if they are configs with a RoPE. A
+  // map of one is not a config: it has no sizes.
+  void NoteUnreadConfigs(const JsonValue& object) {
+    for (const JsonValue& part : object.children()) {
+      if (!part.is_object()) continue;
+      if (FirstOf(part, kStandardRopeKeys).present() && FirstOf(part, kConfigKeys).present() &&
+          !IsRead(part)) {
+        findings_.Add(Rule::kTowerUnknown, part,
+                      {.message = absl::StrCat("This part has a RoPE of its own, which is not read "
+                                               "here; ",
+                                               part.key(), " is left out."),
+                       .found = std::string(part.key())});
+      }
+      NoteUnreadConfigs(part);
+    }
   }
 
   const JsonValue config_;

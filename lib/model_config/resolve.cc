@@ -22,6 +22,7 @@
 #include "lib/model_config/places.h"
 #include "lib/model_config/relative_rules.h"
 #include "lib/model_config/rope_rules.h"
+#include "lib/model_config/segment_rules.h"
 #include "lib/model_config/speech_rules.h"
 #include "lib/model_config/table_rules.h"
 #include "lib/model_config/tower.h"
@@ -49,6 +50,10 @@ absl::Status ResolveTower(const Tower& tower, Response* response) {
       return ResolveRope(tower, response);
     case Kind::kAxialRope:
       return ResolveAxialRope(tower, response);
+    case Kind::kSam2Hiera:
+      return ResolveSam2Hiera(tower, response);
+    case Kind::kSam3Vit:
+      return ResolveSam3Vit(tower, response);
     case Kind::kBloom:
       return ResolveBloom(tower, response);
     case Kind::kMpt:
@@ -67,12 +72,16 @@ absl::Status ResolveTower(const Tower& tower, Response* response) {
       return ResolveLearnedGrid(tower, response);
     case Kind::kT5:
       return ResolveT5(tower, response);
+    case Kind::kLongT5:
+      return ResolveLongT5(tower, response);
     case Kind::kMpnet:
       return ResolveMpnet(tower, response);
     case Kind::kSinusoidal:
       return ResolveSinusoidal(tower, response);
     case Kind::kWhisper:
       return ResolveWhisper(tower, response);
+    case Kind::kWhisperEncoder:
+      return ResolveWhisperEncoder(tower, response);
     case Kind::kDeberta:
       return ResolveDeberta(tower, response);
     case Kind::kXlnet:

@@ -166,6 +166,7 @@ absl::Status ResolveLearnedGrid(const Tower& tower, v1::ResolveModelConfigRespon
   table.set_dim(dim.value_or(0));
   table.mutable_grid()->Assign(grid.begin(), grid.end());
   table.set_prefix_tokens(tower.family.table.prefix_tokens);
+  encoding.set_variant(std::string(tower.family.table.variant));
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
@@ -195,6 +196,26 @@ v1::ResolvedEncoding Sinusoid(const Tower& tower, int64_t d_model, int64_t rows)
   return encoding;
 }
 
+// Rows of one side of a model whose encoder and decoder count theirs apart.
+absl::StatusOr<int64_t> RowsOfSide(const Tower& tower, absl::string_view side, int64_t rows) {
+  const int64_t source_rows = tower.family.table.source_rows;
+  if (source_rows == 0) return rows;
+  const bool encoder = side == "encoder";
+  ASSIGN_OR_RETURN(
+      const std::optional<int64_t> own,
+      ReadPositiveInt(tower.keys[encoder ? "max_source_positions" : "max_target_positions"]));
+  return own.value_or(encoder ? source_rows : rows);
+}
+
+absl::StatusOr<v1::ResolvedEncoding> WhisperSinusoid(const Tower& tower) {
+  ASSIGN_OR_RETURN(const int64_t d_model, RequiredHiddenSize(tower));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> source,
+                   ReadPositiveInt(tower.keys["max_source_positions"]));
+  v1::ResolvedEncoding encoding = Sinusoid(tower, d_model, source.value_or(1500));
+  encoding.mutable_spec()->mutable_sinusoidal()->set_frequency_rule(v1::FREQUENCY_RULE_T2T);
+  return encoding;
+}
+
 }  // namespace
 
 absl::Status ResolveSinusoidal(const Tower& tower, v1::ResolveModelConfigResponse* response) {
@@ -218,19 +239,23 @@ absl::Status ResolveSinusoidal(const Tower& tower, v1::ResolveModelConfigRespons
     v1::ResolvedEncoding& added = *response->add_encodings();
     added = encoding;
     added.set_tower(std::string(name));
+    ASSIGN_OR_RETURN(const int64_t own_rows, RowsOfSide(tower, name, rows));
+    added.set_max_position_embeddings(own_rows);
   }
+  return absl::OkStatus();
+}
+
+absl::Status ResolveWhisperEncoder(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(*response->add_encodings(), WhisperSinusoid(tower));
   return absl::OkStatus();
 }
 
 absl::Status ResolveWhisper(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   ASSIGN_OR_RETURN(const int64_t d_model, RequiredHiddenSize(tower));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> source,
-                   ReadPositiveInt(tower.keys["max_source_positions"]));
   ASSIGN_OR_RETURN(const std::optional<int64_t> target,
                    ReadPositiveInt(tower.keys["max_target_positions"]));
-  v1::ResolvedEncoding encoder = Sinusoid(tower, d_model, source.value_or(1500));
+  ASSIGN_OR_RETURN(v1::ResolvedEncoding encoder, WhisperSinusoid(tower));
   encoder.set_tower("encoder");
-  encoder.mutable_spec()->mutable_sinusoidal()->set_frequency_rule(v1::FREQUENCY_RULE_T2T);
   *response->add_encodings() = std::move(encoder);
   v1::ResolvedEncoding decoder = NewEncoding(tower, "learned");
   decoder.set_tower("decoder");

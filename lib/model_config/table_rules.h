@@ -35,8 +35,10 @@ absl::Status ResolveMpnet(const Tower& tower, v1::ResolveModelConfigResponse* re
 // Marian's and fairseq's sinusoids, the same in encoder and decoder.
 absl::Status ResolveSinusoidal(const Tower& tower, v1::ResolveModelConfigResponse* response);
 
-// Whisper: a sinusoid in the encoder, a learned table in the decoder.
+// Whisper: a sinusoid in the encoder, a learned table in the decoder. The encoder alone is a tower
+// of many models.
 absl::Status ResolveWhisper(const Tower& tower, v1::ResolveModelConfigResponse* response);
+absl::Status ResolveWhisperEncoder(const Tower& tower, v1::ResolveModelConfigResponse* response);
 
 }  // namespace posenc
 

@@ -39,6 +39,20 @@ constexpr std::array kFamilies = {
                 .tower = "vision",
                 .hidden_size = 1024,
                 .table = {.prefix_tokens = 1, .image_size = 224, .patch_size = 14}},
+    ModelFamily{.model_types = "cosmos3_edge cosmos3_edge_vision",
+                .kind = Kind::kLearnedGrid,
+                .tower = "vision",
+                .hidden_size = 1152,
+                .table = {.image_size = 256, .patch_size = 16}},
+    // Gated, beside a table for each tile of the image.
+    ModelFamily{.model_types = "mllama mllama_vision_model",
+                .kind = Kind::kLearnedGrid,
+                .tower = "vision",
+                .hidden_size = 1280,
+                .table = {.prefix_tokens = 1,
+                          .image_size = 448,
+                          .patch_size = 14,
+                          .variant = "gated_tiles"}},
     ModelFamily{.model_types = "deit",
                 .kind = Kind::kLearnedGrid,
                 .tower = "vision",
@@ -51,7 +65,9 @@ constexpr std::array kFamilies = {
                                "qwen3_5_moe qwen3_5_vision qwen3_5_moe_vision glm4v "
                                "glm4v_vision glm4v_moe glm4v_moe_vision glm_ocr "
                                "glm_ocr_vision paddleocr_vl paddleocr_vl_vision "
-                               "exaone4_5_vision video_llama_3_vision",
+                               "video_llama_3 video_llama_3_vision ernie4_5_vl_moe "
+                               "ernie4_5_vl_moe_vision cohere_compass cohere_compass_vision "
+                               "cosmos3_omni",
                 .kind = Kind::kAxialRope,
                 .tower = "vision"},
     // The class token turns by an angle that is learned: its row is not in the table.
@@ -61,7 +77,8 @@ constexpr std::array kFamilies = {
                 .hidden_size = 1664,
                 .num_attention_heads = 16,
                 .axial = {.merge_size = 1, .variant = "learned_class_angle"}},
-    ModelFamily{.model_types = "qwen2_5_vl qwen2_5_omni qwen2_5_omni_vision_encoder",
+    ModelFamily{.model_types = "qwen2_5_vl qwen2_5_omni qwen2_5_omni_vision_encoder exaone4_5 "
+                               "exaone4_5_vision",
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_QWEN2_5_VL}},
@@ -89,7 +106,27 @@ constexpr std::array kFamilies = {
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_LLAMA4_VISION,
                           .axes = "w h",
                           .rotation = Rotation::kComplex}},
-    ModelFamily{.model_types = "kimi_k25",
+    // Learned rows are added too, stretched over the image.
+    ModelFamily{.model_types = "step3p7 step3p5_vision",
+                .kind = Kind::kAxialRope,
+                .tower = "vision",
+                .hidden_size = 1536,
+                .num_attention_heads = 16,
+                .axial = {.merge_size = 1, .width_key = "width", .heads_key = "heads"}},
+    // In windows of the side of its learned rows, which are added too.
+    ModelFamily{.model_types = "muse_glimmer muse_glimmer_vision",
+                .kind = Kind::kAxialRope,
+                .tower = "vision",
+                .hidden_size = 1536,
+                .num_attention_heads = 16,
+                .axial = {.preset = v1::AXIAL_ROPE_PRESET_QWEN2_5_VL,
+                          .axes = "w h",
+                          .own_axes = true,
+                          .coordinate_offset = 1,
+                          .merge_size = 1,
+                          .window_key = "pos_emb_height",
+                          .window_size = 32}},
+    ModelFamily{.model_types = "kimi_k25 kimi_k25_vision",
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_KIMI_VISION,
@@ -102,7 +139,7 @@ constexpr std::array kFamilies = {
                           .rope_type = "axial_2d_interleaved_axes",
                           .axes = "w h",
                           .rotation = Rotation::kComplex}},
-    ModelFamily{.model_types = "dinov3_vit dinov3",
+    ModelFamily{.model_types = "dinov3_vit dinov3 eomt_dinov3",
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_DINOV3,
@@ -125,8 +162,22 @@ constexpr std::array kFamilies = {
                           .axes = "t h w",
                           .head_parts = 0}},
 
-    // Memory attention alone: the image encoder's table is learned, points are random
-    // Fourier features.
+    // Of a backbone_config; the neck's sines and the points' random Fourier features have no row.
+    ModelFamily{.model_types = "sam2_hiera_det_model",
+                .kind = Kind::kSam2Hiera,
+                .tower = "vision",
+                .hidden_size = 96},
+    ModelFamily{.model_types = "sam3_vit_model",
+                .kind = Kind::kSam3Vit,
+                .tower = "vision",
+                .hidden_size = 1024,
+                .num_attention_heads = 16,
+                .num_hidden_layers = 32,
+                .table = {.image_size = 1008, .patch_size = 14},
+                .axial = {.preset = v1::AXIAL_ROPE_PRESET_SAM2,
+                          .axes = "w h",
+                          .rotation = Rotation::kInterleaved}},
+    // Memory attention.
     ModelFamily{.model_types = "sam2_video",
                 .kind = Kind::kAxialRope,
                 .tower = "memory",
@@ -231,6 +282,14 @@ constexpr std::array kFamilies = {
                 .rope = {.theta_keys = "rotary_embedding_base", .map_key = "-"},
                 .table = {.default_type = "relative_key"}},
     ModelFamily{.model_types = "wavlm", .kind = Kind::kWavlm, .tower = "audio"},
+
+    // Whisper's encoder --------------------------------------------------------------------
+    ModelFamily{.model_types = "qwen2_audio_encoder qwen2_5_omni_audio_encoder "
+                               "qwen3_omni_moe_audio_encoder voxtral_encoder "
+                               "audioflamingo3_encoder musicflamingo_encoder",
+                .kind = Kind::kWhisperEncoder,
+                .tower = "audio",
+                .hidden_size = 1280},
 
     // Distances inside a chunk of frames --------------------------------------------------
     ModelFamily{.model_types = "gemma3n_audio",

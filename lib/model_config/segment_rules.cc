@@ -1,0 +1,127 @@
+// Sources: Sam2HieraDetConfig, Sam3ViTConfig and the classes they build; reference/hf-rope.md,
+// section 3.4.
+#include "lib/model_config/segment_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "lib/base/status.h"
+#include "lib/model_config/axial_rules.h"
+#include "lib/model_config/fields.h"
+
+namespace posenc {
+namespace {
+
+// Of the classes, where the file has none.
+constexpr std::array<int64_t, 4> kSam3GlobalLayers = {7, 15, 23, 31};
+constexpr int64_t kSam3Window = 24;
+
+v1::ResolvedEncoding LearnedGrid(const Tower& tower, absl::string_view layer_type, int64_t rows,
+                                 int64_t columns, int64_t dim) {
+  v1::ResolvedEncoding encoding = NewEncoding(tower, "learned_2d");
+  encoding.set_layer_type(std::string(layer_type));
+  v1::LearnedTable& table = *encoding.mutable_learned();
+  table.set_rows(rows * columns);
+  table.set_usable(rows * columns);
+  table.set_dim(dim);
+  table.add_grid(rows);
+  table.add_grid(columns);
+  return encoding;
+}
+
+// Sides of a grid, each from 1 to kMaxGridSide.
+absl::StatusOr<std::vector<int64_t>> GridSides(const Tower& tower, absl::string_view key,
+                                               int64_t by_class) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> sides, ReadSides(tower.keys[key]));
+  if (sides.empty()) sides.assign(2, by_class);
+  for (const int64_t side : sides) {
+    if (side <= kMaxGridSide) continue;
+    return FieldError(tower.keys.FieldOf(key),
+                      absl::StrCat("must be at most ", kMaxGridSide, " a side, got ", side));
+  }
+  return sides;
+}
+
+// image_size / patch_size.
+absl::StatusOr<std::vector<int64_t>> Patches(const Tower& tower, absl::string_view image_key,
+                                             int64_t image_size) {
+  ASSIGN_OR_RETURN(std::vector<int64_t> image, ReadSides(tower.keys[image_key]));
+  ASSIGN_OR_RETURN(std::vector<int64_t> patch, ReadSides(tower.keys["patch_size"]));
+  if (image.empty()) image.assign(2, image_size);
+  if (patch.empty()) patch.assign(2, tower.family.table.patch_size);
+  const std::vector<int64_t> grid = {image[0] / patch[0], image[1] / patch[1]};
+  for (const int64_t side : grid) {
+    if (side >= 1 && side <= kMaxGridSide) continue;
+    return FieldError(
+        tower.keys.FieldOf(image_key),
+        absl::StrCat("gives ", side, " patches a side, must be from 1 to ", kMaxGridSide));
+  }
+  return grid;
+}
+
+// Of the layers with these numbers, or (wanted false) of the others.
+absl::Status SetLayers(const Tower& tower, bool wanted, v1::ResolvedEncoding* encoding) {
+  std::vector<int64_t> numbers(kSam3GlobalLayers.begin(), kSam3GlobalLayers.end());
+  if (const JsonValue list = tower.keys["global_attn_indexes"]; list.has_value()) {
+    ASSIGN_OR_RETURN(numbers, ReadInts(list));
+  }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> count, NumLayers(tower));
+  for (int64_t i = 0; i < count.value_or(0); ++i) {
+    const bool listed = std::find(numbers.begin(), numbers.end(), i) != numbers.end();
+    if (listed == wanted) encoding->add_layers(i);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ResolveSam2Hiera(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> background,
+                   GridSides(tower, "window_positional_embedding_background_size", 7));
+  std::vector<int64_t> windows = {8};
+  if (const JsonValue list = tower.keys["window_size_per_stage"]; list.truthy()) {
+    ASSIGN_OR_RETURN(windows, ReadInts(list));
+    if (windows[0] < 1 || windows[0] > kMaxGridSide) {
+      return FieldError(list.field(), absl::StrCat("must begin with a side from 1 to ",
+                                                   kMaxGridSide, ", got ", windows[0]));
+    }
+  }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> dim, HiddenSize(tower));
+  *response->add_encodings() =
+      LearnedGrid(tower, "background", background[0], background[1], dim.value_or(0));
+  *response->add_encodings() =
+      LearnedGrid(tower, "window", windows[0], windows[0], dim.value_or(0));
+  return absl::OkStatus();
+}
+
+absl::Status ResolveSam3Vit(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> given, ReadPositiveInt(tower.keys["window_size"]));
+  const int64_t window = given.value_or(kSam3Window);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> image,
+                   Patches(tower, "image_size", tower.family.table.image_size));
+  const int before = response->encodings_size();
+  RETURN_IF_ERROR(ResolveAxialRope(tower, response));
+  v1::ResolvedEncoding& in_window = *response->mutable_encodings(before);
+  v1::ResolvedEncoding global = in_window;
+  in_window.set_layer_type("window_attention");
+  RETURN_IF_ERROR(SetLayers(tower, false, &in_window));
+  global.set_layer_type("global_attention");
+  RETURN_IF_ERROR(SetLayers(tower, true, &global));
+  // Rows and columns alike, by the rows.
+  global.mutable_spec()->mutable_axial_rope()->set_coordinate_scale(static_cast<double>(window) /
+                                                                    static_cast<double>(image[0]));
+  *response->add_encodings() = std::move(global);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> trained, Patches(tower, "pretrain_image_size", 336));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> dim, HiddenSize(tower));
+  v1::ResolvedEncoding learned = LearnedGrid(tower, "all", trained[0], trained[1], dim.value_or(0));
+  learned.set_variant("tiled");
+  *response->add_encodings() = std::move(learned);
+  return absl::OkStatus();
+}
+
+}  // namespace posenc

@@ -1,0 +1,262 @@
+// Parts of composites: the towers of images and sound, and what is left out of them. Sources are
+// the configuration and modeling files of transformers 5 (read 2026-11).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "lib/families/family.h"
+#include "lib/model_config/resolve.h"
+#include "tests/unit/model_config_testing.h"
+
+namespace posenc {
+namespace {
+
+using ::posenc::testing::FindingOf;
+using ::posenc::testing::ModelWith;
+using ::posenc::testing::Refusal;
+using ::posenc::testing::Resolve;
+using ::posenc::testing::TheEncoding;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+v1::ResolveModelConfigResponse Resolved(const std::string& config) {
+  const auto response = Resolve(config);
+  EXPECT_TRUE(response.ok()) << response.status();
+  if (!response.ok()) return v1::ResolveModelConfigResponse();
+  for (const v1::ResolvedEncoding& encoding : response->encodings()) {
+    EXPECT_TRUE(!encoding.has_spec() || Canonicalize(encoding.spec()).ok())
+        << Canonicalize(encoding.spec()).status();
+  }
+  return *response;
+}
+
+// The encodings of one tower of a composite.
+std::vector<v1::ResolvedEncoding> TowerOf(const v1::ResolveModelConfigResponse& response,
+                                          const std::string& tower) {
+  std::vector<v1::ResolvedEncoding> encodings;
+  for (const v1::ResolvedEncoding& encoding : response.encodings()) {
+    if (encoding.tower() == tower) encodings.push_back(encoding);
+  }
+  return encodings;
+}
+
+// A composite of a text model and this vision tower.
+std::string With(absl::string_view root, absl::string_view part, absl::string_view config) {
+  return absl::StrCat(R"({"model_type": ")", root, R"(", "text_config": {"model_type": "llama",
+      "hidden_size": 2048, "num_attention_heads": 16, "rope_theta": 10000}, ")",
+                      part, R"(": )", config, "}");
+}
+
+// Images -----------------------------------------------------------------------------------------
+
+TEST(TowersTest, Sam3WasReadAsARopeOfText) {
+  const auto response = Resolved(
+      R"({"model_type": "sam3_vit_model", "hidden_size": 1024, "num_attention_heads": 16,
+          "num_hidden_layers": 3, "global_attn_indexes": [2], "image_size": 1008,
+          "patch_size": 14, "window_size": 24, "rope_theta": 10000.0})");
+  ASSERT_EQ(response.encodings_size(), 3);
+  const v1::ResolvedEncoding& window = response.encodings(0);
+  EXPECT_EQ(window.tower(), "vision");
+  EXPECT_EQ(window.layer_type(), "window_attention");
+  EXPECT_EQ(window.spec().axial_rope().preset(), v1::AXIAL_ROPE_PRESET_SAM2);
+  EXPECT_EQ(window.spec().axial_rope().head_dim(), 64);
+  EXPECT_THAT(window.layers(), ElementsAre(0, 1));
+  const v1::ResolvedEncoding& global = response.encodings(1);
+  EXPECT_EQ(global.layer_type(), "global_attention");
+  EXPECT_THAT(global.layers(), ElementsAre(2));
+  EXPECT_DOUBLE_EQ(global.spec().axial_rope().coordinate_scale(), 24.0 / 72.0);
+  EXPECT_EQ(response.encodings(2).kind(), "learned_2d");
+  EXPECT_THAT(response.encodings(2).learned().grid(), ElementsAre(24, 24));
+}
+
+// SAM 3 and SAM 2 keep the transformer in a part of the vision tower.
+TEST(TowersTest, TheBackboneOfAVisionTowerWasNotLookedFor) {
+  const auto sam3 = Resolved(R"({"model_type": "sam3",
+      "text_config": {"model_type": "clip_text_model", "hidden_size": 1024,
+                      "max_position_embeddings": 32},
+      "vision_config": {"model_type": "sam3_vision_model",
+                        "backbone_config": {"model_type": "sam3_vit_model"}}})");
+  EXPECT_EQ(sam3.encodings(0).learned().rows(), 32);
+  EXPECT_EQ(TowerOf(sam3, "vision").size(), 3u);
+  EXPECT_THAT(TowerOf(sam3, "vision")[1].layers(), ElementsAre(7, 15, 23, 31));
+  const auto sam2 = Resolved(R"({"model_type": "sam2",
+      "vision_config": {"model_type": "sam2_vision_model",
+                        "backbone_config": {"model_type": "sam2_hiera_det_model",
+                                            "hidden_size": 112}}})");
+  ASSERT_EQ(sam2.encodings_size(), 2);
+  EXPECT_EQ(sam2.encodings(0).layer_type(), "background");
+  EXPECT_THAT(sam2.encodings(0).learned().grid(), ElementsAre(7, 7));
+  EXPECT_EQ(sam2.encodings(1).layer_type(), "window");
+  EXPECT_THAT(sam2.encodings(1).learned().grid(), ElementsAre(8, 8));
+  EXPECT_EQ(sam2.encodings(1).learned().dim(), 112);
+  EXPECT_EQ(Refusal(R"({"model_type": "sam2"})"),
+            "config_json/vision_config: is required for model_type sam2");
+}
+
+TEST(TowersTest, VisionTowersWereUnknownUnderTheirOwnNames) {
+  for (const auto& [root, type, preset] :
+       {std::tuple("ernie4_5_vl_moe", "ernie4_5_vl_moe_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("cohere_compass", "cohere_compass_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("cosmos3_omni", "qwen3_vl_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("kimi_k25", "kimi_k25_vision", v1::AXIAL_ROPE_PRESET_KIMI_VISION),
+        std::tuple("exaone4_5", "exaone4_5_vision", v1::AXIAL_ROPE_PRESET_QWEN2_5_VL),
+        std::tuple("video_llama_3", "video_llama_3_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL)}) {
+    // Where it says its type, and where only the model around it does.
+    for (const bool named : {true, false}) {
+      const std::string name = named ? absl::StrCat(R"("model_type": ")", type, "\", ") : "";
+      const auto response = Resolved(
+          With(root, "vision_config",
+               absl::StrCat("{", name, R"("hidden_size": 1152, "num_attention_heads": 16})")));
+      ASSERT_EQ(TowerOf(response, "vision").size(), 1u) << root << " " << type;
+      EXPECT_EQ(TowerOf(response, "vision")[0].spec().axial_rope().preset(), preset) << root;
+      EXPECT_EQ(FindingOf(response, "tower-unknown"), nullptr) << root;
+    }
+  }
+}
+
+// Step3p7VisionModel: rows, then columns, no merged squares; width and heads are the hub's names.
+TEST(TowersTest, Step3p7sVisionTowerWasUnknown) {
+  const auto response =
+      Resolved(With("step3p7", "vision_config", R"({"width": 1536, "heads": 16, "layers": 47})"));
+  const v1::AxialRopeSpec spec = TowerOf(response, "vision").at(0).spec().axial_rope();
+  EXPECT_EQ(spec.preset(), v1::AXIAL_ROPE_PRESET_QWEN_VL);
+  EXPECT_EQ(spec.head_dim(), 96);
+  EXPECT_EQ(spec.merge_size(), 1);
+}
+
+// MuseGlimmerVisionModel: columns first, counted from 1, windows of pos_emb_height patches.
+TEST(TowersTest, MuseGlimmersVisionTowerWasUnknown) {
+  const auto response =
+      Resolved(With("muse_glimmer", "vision_config", R"({"model_type": "muse_glimmer_vision"})"));
+  const v1::AxialRopeSpec spec = TowerOf(response, "vision").at(0).spec().axial_rope();
+  EXPECT_EQ(spec.head_dim(), 96);
+  ASSERT_EQ(spec.axes_size(), 2);
+  EXPECT_EQ(spec.axes(0).axis(), v1::GRID_AXIS_X);
+  EXPECT_EQ(spec.axes(0).dim(), 48);
+  EXPECT_EQ(spec.coordinate_offset(), 1);
+  EXPECT_EQ(spec.merge_size(), 1);
+  EXPECT_EQ(spec.window_size(), 32);
+}
+
+TEST(TowersTest, LearnedGridsOfMllamaAndCosmosWereUnknown) {
+  const auto mllama = Resolved(With("mllama", "vision_config",
+                                    R"({"model_type": "mllama_vision_model", "image_size": 560})"));
+  EXPECT_EQ(TowerOf(mllama, "vision").at(0).learned().rows(), 1601);
+  EXPECT_EQ(TowerOf(mllama, "vision").at(0).variant(), "gated_tiles");
+  const auto cosmos =
+      Resolved(With("cosmos3_edge", "vision_config", R"({"model_type": "cosmos3_edge_vision"})"));
+  EXPECT_EQ(TowerOf(cosmos, "vision").at(0).learned().rows(), 256);
+}
+
+TEST(TowersTest, EomtDinov3WasUnknown) {
+  const auto encoding = TheEncoding(R"({"model_type": "eomt_dinov3", "hidden_size": 1024,
+      "num_attention_heads": 16, "rope_parameters": {"rope_theta": 100.0}})");
+  EXPECT_EQ(encoding.spec().axial_rope().preset(), v1::AXIAL_ROPE_PRESET_DINOV3);
+}
+
+// Text -------------------------------------------------------------------------------------------
+
+TEST(TowersTest, CohereCompassPairedAdjacentChannels) {
+  const auto encoding = TheEncoding(
+      ModelWith("cohere_compass_text", R"("num_hidden_layers": 1, "layer_types": ["full_attention"],
+         "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 50000}})"));
+  EXPECT_EQ(encoding.spec().rope().pairing(), v1::PAIRING_HALF);
+  EXPECT_EQ(encoding.mrope().scheme(), "interleaved");
+}
+
+TEST(TowersTest, ModernBertsDecoderWasAnEncoder) {
+  EXPECT_EQ(Resolved(ModelWith("modernbert-decoder", "")).encodings(0).tower(), "text");
+}
+
+TEST(TowersTest, DeepseeksIndexerWasNotSpokenOf) {
+  EXPECT_EQ(TheEncoding(ModelWith("deepseek_v32", "")).variant(), "indexer_half");
+  EXPECT_THAT(TheEncoding(ModelWith("glm_moe_dsa", "")).variant(), IsEmpty());
+}
+
+TEST(TowersTest, LongT5sReachWasNotRead) {
+  const std::string model = R"({"model_type": "longt5", "num_heads": 8, "d_model": 512,
+                                "encoder_attention_type": ")";
+  const auto local = Resolved(absl::StrCat(model, R"(local"})"));
+  EXPECT_EQ(local.encodings(0).variant(), "local");
+  EXPECT_EQ(local.encodings_size(), 2);
+  const auto global =
+      Resolved(absl::StrCat(model, R"(transient-global", "global_block_size": 32})"));
+  ASSERT_EQ(global.encodings_size(), 3);
+  EXPECT_EQ(global.encodings(2).tower(), "encoder");
+  EXPECT_EQ(global.encodings(2).layer_type(), "global");
+  EXPECT_EQ(global.encodings(2).spec().t5().global_block_size(), 32);
+  EXPECT_THAT(Refusal(absl::StrCat(model, R"(full"})")), HasSubstr("local or transient-global"));
+}
+
+// Sound ------------------------------------------------------------------------------------------
+
+TEST(TowersTest, WhispersEncodersInOtherModelsWereUnknown) {
+  for (const auto& [root, type] :
+       {std::pair("qwen2_5_omni", "qwen2_5_omni_audio_encoder"),
+        std::pair("qwen3_omni_moe", "qwen3_omni_moe_audio_encoder"),
+        std::pair("voxtral", "voxtral_encoder"), std::pair("qwen2_audio", "qwen2_audio_encoder"),
+        std::pair("musicflamingo", "musicflamingo_encoder")}) {
+    const auto response = Resolved(
+        With(root, "audio_config",
+             absl::StrCat(R"({"model_type": ")", type, R"(", "max_source_positions": 750})")));
+    ASSERT_EQ(TowerOf(response, "audio").size(), 1u) << type;
+    const v1::ResolvedEncoding audio = TowerOf(response, "audio")[0];
+    EXPECT_EQ(audio.spec().sinusoidal().d_model(), 1280) << type;
+    EXPECT_EQ(audio.spec().sinusoidal().frequency_rule(), v1::FREQUENCY_RULE_T2T) << type;
+    EXPECT_EQ(audio.max_position_embeddings(), 750) << type;
+  }
+}
+
+// Speech2TextConfig: 6000 positions of sound, 1024 of text.
+TEST(TowersTest, SpeechToTextsEncoderHadTheLengthOfItsDecoder) {
+  const auto by_class = Resolved(R"({"model_type": "speech_to_text", "d_model": 256})");
+  EXPECT_EQ(by_class.encodings(0).max_position_embeddings(), 6000);
+  EXPECT_EQ(by_class.encodings(1).max_position_embeddings(), 1024);
+  const auto by_file = Resolved(R"({"model_type": "speech_to_text", "d_model": 256,
+      "max_source_positions": 3000, "max_target_positions": 512})");
+  EXPECT_EQ(by_file.encodings(0).max_position_embeddings(), 3000);
+  EXPECT_EQ(by_file.encodings(1).max_position_embeddings(), 512);
+}
+
+// What is left out
+// ---------------------------------------------------------------------------------
+
+TEST(TowersTest, TalkersAndVocodersWereLeftOutInSilence) {
+  const auto response = Resolved(R"({"model_type": "qwen3_omni_moe",
+      "thinker_config": {"text_config": {"model_type": "qwen3_omni_moe_text", "hidden_size": 2048,
+                                         "num_attention_heads": 32, "rope_theta": 1000000}},
+      "talker_config": {"text_config": {"hidden_size": 1024, "rope_theta": 1000000},
+                        "code_predictor_config": {"hidden_size": 1024, "rope_theta": 1000000}},
+      "code2wav_config": {"hidden_size": 1024, "rope_theta": 10000}})");
+  ASSERT_EQ(response.encodings_size(), 1);
+  std::vector<std::string> pointers;
+  for (const v1::Finding& finding : response.findings()) {
+    if (finding.rule() == "tower-unknown") pointers.push_back(finding.pointer());
+  }
+  EXPECT_THAT(pointers, ElementsAre("/talker_config/text_config",
+                                    "/talker_config/code_predictor_config", "/code2wav_config"));
+}
+
+TEST(TowersTest, AMapOfTheModelsOwnIsNoPartOfIt) {
+  const auto response = Resolved(
+      ModelWith("llama", R"("rope_parameters": {"rope_type": "default", "rope_theta": 10000})"));
+  EXPECT_EQ(FindingOf(response, "tower-unknown"), nullptr);
+}
+
+// Its rope_parameters turn the features of the sound by their times.
+TEST(TowersTest, MusicFlamingosRopeOfTimesWasSaidToBeIgnored) {
+  const auto response = Resolved(R"({"model_type": "musicflamingo",
+      "text_config": {"model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28,
+                      "rope_theta": 1000000},
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1200,
+                          "partial_rotary_factor": 0.2}})");
+  EXPECT_EQ(FindingOf(response, "rope-key-ignored"), nullptr);
+  ASSERT_NE(FindingOf(response, "tower-unknown"), nullptr);
+  EXPECT_EQ(FindingOf(response, "tower-unknown")->pointer(), "/rope_parameters");
+}
+
+}  // namespace
+}  // namespace posenc

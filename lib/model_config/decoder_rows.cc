@@ -141,7 +141,6 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "solar_open",
                 .since_v5 = true,
                 .rope = {.theta = 1e6, .partial_in_v5 = true}},
-    ModelFamily{.model_types = "recurrent_gemma", .rope = {.partial = 0.5, .head_dim = 256}},
     ModelFamily{.model_types = "phi3 phi3_v phi4mm maira2",
                 .hidden_size = 3072,
                 .num_attention_heads = 32,

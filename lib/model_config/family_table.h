@@ -102,6 +102,7 @@ struct RopeTraits {
   int64_t full_every = 0;   // every so many layers one is full, where the rule's count is another
   bool full_first = false;  // the first of each such run, not the last
   absl::string_view layer_numbers_key = "";  // a list with a 1 for each full layer
+  absl::string_view layer_cycle_key = "";    // the types of a run, which is repeated
   // A list of the full layers' numbers, and the number of the first layer.
   absl::string_view full_layers_key = "";
   int64_t first_layer = 0;
@@ -112,6 +113,8 @@ struct RopeTraits {
   absl::string_view enabled_key = "";  // a switch: RoPE only where it is true
   bool enabled_by_default = false;     // of that switch
   bool enabled_by_theta = false;       // RoPE only where the file has a base (OLMo Hybrid)
+  // A switch whose base some files hold multiplied and others not.
+  absl::string_view refused_switch_key = "";
   absl::string_view default_map = "";  // JSON: rope_parameters where the file has none
   absl::string_view mrope_scheme = "";
   std::array<int64_t, 3> mrope_section = {0, 0, 0};

@@ -173,10 +173,28 @@ class TowerFinder {
                       absl::StrCat("is not a model family that is known here: \"", type, "\""));
   }
 
+  // What says that positions are something else, or nothing, beside a base that may be a leftover.
+  // `absolute` is one itself, in files that were made of a BERT's.
+  static absl::Status RefuseOtherKinds(const std::string& type, const JsonValue& keys) {
+    for (absl::string_view key : {"position_embedding_type", "alibi", "use_alibi"}) {
+      const JsonValue value = keys[key];
+      const bool other = value.is_string() && value.string() != "rope" &&
+                         value.string() != "rotary" && value.string() != "absolute";
+      if (!other && !(value.is_bool() && value.bool_value())) continue;
+      return FieldError(value.field(),
+                        absl::StrCat("says that model_type \"", type,
+                                     "\", which is not known here, has other positions than RoPE, "
+                                     "whose keys stand beside it: ",
+                                     value.Text()));
+    }
+    return absl::OkStatus();
+  }
+
   // The rope part of a latent-attention head is its whole; in ordinary attention the same key has
   // been the width of a part, at either end of the head.
   absl::StatusOr<const ModelFamily*> GenericFamily(const std::string& type, const JsonValue& named,
                                                    const JsonValue& keys) {
+    RETURN_IF_ERROR(RefuseOtherKinds(type, keys));
     const JsonValue part = keys["qk_rope_head_dim"];
     ASSIGN_OR_RETURN(const std::optional<int64_t> channels, ReadInt(part));
     ASSIGN_OR_RETURN(const std::optional<int64_t> head_dim, ReadInt(keys["head_dim"]));

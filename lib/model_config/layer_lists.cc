@@ -129,9 +129,15 @@ absl::StatusOr<Groups> LastOfRunsUnrotated(const Tower& tower, const RopeKeys& k
   return Groups{std::move(group)};
 }
 
-// The types without attention; the rest rotates.
+// The types without attention; the rest rotates. The lists are those of all hybrids that are known.
 absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
+  ASSIGN_OR_RETURN(
+      const Names types,
+      LayerTypes(tower, {.other = "linear_attention",
+                         .pattern = "attn_type_list",
+                         .full_number = 1,
+                         .cycle = "block_types",
+                         .listed = "attn_layer_indices hybrid_layer_ids full_attn_idxs"}));
   LayerGroup group{.keys = keys};
   std::optional<std::string> only;  // the one type that rotates, empty where there are several
   for (size_t i = 0; i < types.size(); ++i) {

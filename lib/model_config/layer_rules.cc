@@ -105,6 +105,7 @@ absl::StatusOr<Groups> FullOnly(const Tower& tower, const RopeKeys& keys) {
                                                          .other = "linear_attention",
                                                          .pattern = traits.layer_numbers_key,
                                                          .full_number = 1,
+                                                         .cycle = traits.layer_cycle_key,
                                                          .listed = traits.full_layers_key,
                                                          .first_layer = traits.first_layer}));
   const auto name = std::find_first_of(types.begin(), types.end(), kAttentionTypes.begin(),

@@ -108,6 +108,12 @@ absl::StatusOr<Names> LayerTypes(const Tower& tower, const LayerPattern& pattern
     ASSIGN_OR_RETURN(types, GivenTypes(list));
   } else if (list = FirstOf(tower.keys, pattern.pattern); list.present()) {
     ASSIGN_OR_RETURN(types, TypesOfList(list, pattern));
+  } else if (list = FirstOf(tower.keys, pattern.cycle); list.truthy()) {
+    ASSIGN_OR_RETURN(const Names run, GivenTypes(list));
+    for (int64_t i = 0; i < count.value_or(0); ++i) {
+      types.push_back(run[static_cast<size_t>(i) % run.size()]);
+    }
+    return types;
   } else if (list = FirstOf(tower.keys, pattern.listed); list.present() && count.has_value()) {
     return TypesOfNumbers(list, *count, pattern);
   } else {

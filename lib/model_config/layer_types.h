@@ -26,6 +26,7 @@ struct LayerPattern {
   absl::string_view other = "sliding_attention";
   absl::string_view pattern = "";  // a key that holds a list of numbers,
   int64_t full_number = 0;         // of which this is full and any other is not
+  absl::string_view cycle = "";    // a key that lists the types of a run, which is repeated
   absl::string_view listed = "";   // a key that lists the numbers of the full layers,
   int64_t first_layer = 0;         // the first of which is this
 };

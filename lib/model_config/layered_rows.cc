@@ -83,7 +83,14 @@ constexpr std::array kFamilies = {
                          .hidden_sizes = 2,
                          .layers = LayerRule::kFullOnly,
                          .full_layers_key = "hybrid_layer_ids",
-                         .enabled_key = "use_mem_rope"}},
+                         .enabled_key = "use_mem_rope",
+                         .refused_switch_key = "use_long_context"}},
+    ModelFamily{.model_types = "recurrent_gemma",
+                .rope = {.partial = 0.5,
+                         .head_dim = 256,
+                         .layers = LayerRule::kFullOnly,
+                         .full_every = 3,
+                         .layer_cycle_key = "block_types _block_types"}},
     // Released without a base, so without a rotation.
     ModelFamily{
         .model_types = "olmo_hybrid",

@@ -99,6 +99,17 @@ absl::StatusOr<bool> Disabled(const Tower& tower) {
   return !type.is_string() || type.string() != "rope";
 }
 
+// Zamba 2: its class multiplies the base when it is made, and saves the product.
+absl::Status CheckRefusedSwitch(const Tower& tower) {
+  const absl::string_view key = tower.family.rope.refused_switch_key;
+  if (key.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::optional<bool> on, ReadBool(tower.keys[key]));
+  if (!on.value_or(false)) return absl::OkStatus();
+  return FieldError(tower.keys[key].field(),
+                    "must be false: whether the base of the file is multiplied for it already is "
+                    "not said; give the base that is meant as rope_theta");
+}
+
 v1::ResolvedEncoding NoRotation(const Tower& tower, int64_t num_layers) {
   v1::ResolvedEncoding encoding = NewEncoding(tower, "none");
   for (int64_t i = 0; i < num_layers; ++i) encoding.add_nope_layers(i);
@@ -130,6 +141,7 @@ absl::Status ResolveRope(const Tower& tower, v1::ResolveModelConfigResponse* res
     *response->add_encodings() = NoRotation(tower, num_layers.value_or(0));
     return absl::OkStatus();
   }
+  RETURN_IF_ERROR(CheckRefusedSwitch(tower));
   ASSIGN_OR_RETURN(const RopeKeys keys, FindRopeKeys(tower));
   ASSIGN_OR_RETURN(const std::vector<LayerGroup> groups, GroupLayers(tower, keys));
   ASSIGN_OR_RETURN(const int64_t max_position, MaxPositionEmbeddings(tower));

@@ -126,9 +126,23 @@ TEST(UnknownFamilyTest, LayersWithoutAttentionWereReportedAsRotating) {
   EXPECT_EQ(three.layer_type(), "all");
   EXPECT_THAT(three.layers(), ElementsAre(1, 2));
   EXPECT_THAT(three.nope_layers(), ElementsAre(0));
+  const auto by_numbers =
+      TheEncoding(Unknown(R"("num_hidden_layers": 3, "attn_layer_indices": [1])"));
+  EXPECT_THAT(by_numbers.layers(), ElementsAre(1));
   const auto none = Resolved(
       Unknown(R"("num_hidden_layers": 2, "layers_block_type": ["mamba", "linear_attention"])"));
   EXPECT_EQ(none.encodings(0).kind(), "none");
+}
+
+TEST(UnknownFamilyTest, OtherPositionsWereReadAsRopeForALeftoverBase) {
+  for (const char* other : {R"("position_embedding_type": "alibi")",
+                            R"("position_embedding_type": "nope")", R"("alibi": true)"}) {
+    EXPECT_THAT(Refusal(Unknown(other)), HasSubstr("has other positions than RoPE")) << other;
+  }
+  for (const char* same : {R"("position_embedding_type": "rope")",
+                           R"("position_embedding_type": "absolute")", R"("alibi": false)"}) {
+    EXPECT_EQ(TheEncoding(Unknown(same)).kind(), "rope") << same;
+  }
 }
 
 // StableLMEpochConfig, before the family was in transformers.
@@ -296,6 +310,21 @@ TEST(HybridTest, ZambasStateSpaceLayersWereReportedAsRotating) {
 TEST(HybridTest, ZambasHeadsWereHalfAsWide) {
   EXPECT_EQ(TheEncoding(ModelWith("zamba2", R"("use_mem_rope": true)")).spec().rope().head_dim(),
             256);
+}
+
+TEST(HybridTest, ZambasLongContextWasIgnored) {
+  EXPECT_THAT(Refusal(ModelWith("zamba2", R"("use_mem_rope": true, "use_long_context": true)")),
+              HasSubstr("config_json/use_long_context: must be false"));
+}
+
+// RecurrentGemmaConfig repeats block_types over the layers.
+TEST(HybridTest, RecurrentGemmasRecurrentLayersWereReportedAsRotating) {
+  const auto by_class = TheEncoding(ModelWith("recurrent_gemma", R"("num_hidden_layers": 4)"));
+  EXPECT_THAT(by_class.layers(), ElementsAre(2));
+  const auto by_file = TheEncoding(ModelWith(
+      "recurrent_gemma", R"("num_hidden_layers": 4, "block_types": ["recurrent", "attention"])"));
+  EXPECT_THAT(by_file.layers(), ElementsAre(1, 3));
+  EXPECT_THAT(by_file.nope_layers(), ElementsAre(0, 2));
 }
 
 // full_attn_layers counts from 1.

@@ -320,6 +320,7 @@ constexpr absl::string_view kPartialNames =
 constexpr ModelFamily kGeneric = {.model_types = "",
                                   .rope = {.theta_keys = kThetaNames,
                                            .partial_keys = kPartialNames,
+                                           .partial_in_v5 = true,
                                            .rotary_dim_key = "rotary_dim",
                                            .head_dim_keys = "head_dim kv_channels",
                                            .layers = LayerRule::kByKeys}};

@@ -25,6 +25,10 @@ constexpr size_t kMaxGroups = 64;
 constexpr std::array<absl::string_view, 6> kWithoutAttention = {
     "linear_attention", "mamba", "mamba2", "conv", "recurrent", "moe"};
 
+// Lists of 0 and 1 a layer. The first's name misleads: 1 uses RoPE in all, in transformers and in
+// every port that was checked. The others are SmallThinker's and Step's.
+constexpr absl::string_view kFlagLists = "no_rope_layers rope_layout use_rope_layers";
+
 absl::Status TooManyGroups(const JsonValue& list) {
   return FieldError(list.field(),
                     absl::StrCat("must not tell more than ", kMaxGroups, " kinds of layers apart"));
@@ -154,13 +158,11 @@ absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
 
 }  // namespace
 
-// A list of 0 and 1 a layer. The name misleads: 1 uses RoPE, in transformers and
-// in every port that was checked.
 absl::StatusOr<Groups> NoRopeLayers(const Tower& tower, const RopeKeys& keys) {
   LayerGroup group{.keys = keys};
   ASSIGN_OR_RETURN(const Names types,
                    LayerTypes(tower, {.every = "no_rope_layer_interval", .period = 4}));
-  const JsonValue list = tower.keys["no_rope_layers"];
+  const JsonValue list = FirstOf(tower.keys, kFlagLists);
   if (!list.truthy()) {
     // The interval's last layer does not rotate, which is where the pattern of
     // full and sliding has its full one.
@@ -268,7 +270,8 @@ absl::StatusOr<Groups> DeepseekV4(const Tower& tower, const RopeKeys& keys) {
 }
 
 absl::StatusOr<Groups> ByKeys(const Tower& tower, const RopeKeys& keys) {
-  if (tower.keys["no_rope_layers"].truthy() || tower.keys["no_rope_layer_interval"].has_value()) {
+  if (FirstOf(tower.keys, kFlagLists).truthy() ||
+      tower.keys["no_rope_layer_interval"].has_value()) {
     return NoRopeLayers(tower, keys);
   }
   if (tower.keys["layer_rope_theta"].truthy()) return LayerThetas(tower, keys);

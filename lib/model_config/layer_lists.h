@@ -9,7 +9,7 @@
 
 namespace posenc {
 
-// no_rope_layers, a list of 0 and 1, or no_rope_layer_interval.
+// no_rope_layers or its kin, a list of 0 and 1, or no_rope_layer_interval.
 absl::StatusOr<std::vector<LayerGroup>> NoRopeLayers(const Tower& tower, const RopeKeys& keys);
 
 // layer_rope_theta: a base a layer; 0 does not rotate.

@@ -24,12 +24,12 @@ constexpr absl::string_view kMaps = "rope_scaling rope_parameters";
 
 // What decides which layers are alike, in the families that have layers of several kinds.
 constexpr absl::string_view kLayerKeys =
-    "layer_types layers_block_type hybrid_layer_pattern no_rope_layers layer_rope_theta "
-    "use_rope_layers attn_type_list cross_attention_layers compress_ratios attn_layer_indices "
-    "hybrid_layer_ids block_types "
-    "full_attn_idxs linear_attn_config/full_attn_layers sliding_window_pattern "
-    "_sliding_window_pattern global_attn_every_n_layers full_attention_interval "
-    "no_rope_layer_interval num_hidden_layers";
+    "layer_types layers_block_type hybrid_layer_pattern no_rope_layers rope_layout "
+    "layer_rope_theta use_rope_layers attn_type_list cross_attention_layers compress_ratios "
+    "attn_layer_indices hybrid_layer_ids block_types full_attn_idxs "
+    "linear_attn_config/full_attn_layers sliding_window_pattern _sliding_window_pattern "
+    "global_attn_every_n_layers full_attention_interval no_rope_layer_interval "
+    "num_hidden_layers";
 
 constexpr absl::string_view kLengthKeys =
     "max_position_embeddings n_positions max_seq_len n_ctx seq_length model_max_length "

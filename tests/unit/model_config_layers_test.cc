@@ -75,6 +75,7 @@ TEST(UnknownFamilyTest, TheRotatedPartOfAHeadWasIgnoredUnderItsOtherNames) {
     EXPECT_EQ(response.encodings(0).spec().rope().head_dim(), 128) << part;
     EXPECT_EQ(response.encodings(0).spec().rope().rotary_dim(), 32) << part;
     EXPECT_EQ(FindingOf(response, "rope-key-ignored"), nullptr) << part;
+    EXPECT_EQ(FindingOf(response, "compat-differs"), nullptr) << "its code is not transformers'";
   }
   EXPECT_THAT(Refusal(Unknown(R"("rotary_dim": 32, "rotary_pct": 0.5)")),
               HasSubstr("contradicts config_json/rotary_pct"));
@@ -100,6 +101,9 @@ TEST(UnknownFamilyTest, LayersWithoutRopeWereReportedAsAll) {
       TheEncoding(Unknown(R"("num_hidden_layers": 4, "no_rope_layers": [1, 1, 1, 0])"));
   EXPECT_THAT(by_list.layers(), ElementsAre(0, 1, 2));
   EXPECT_THAT(by_list.nope_layers(), ElementsAre(3));
+  const auto by_layout =
+      TheEncoding(Unknown(R"("num_hidden_layers": 4, "rope_layout": [0, 1, 1, 1])"));
+  EXPECT_THAT(by_layout.nope_layers(), ElementsAre(0));
   const auto by_interval =
       TheEncoding(Unknown(R"("num_hidden_layers": 4, "no_rope_layer_interval": 2)"));
   EXPECT_THAT(by_interval.layers(), ElementsAre(0, 2));

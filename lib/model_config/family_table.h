@@ -20,6 +20,7 @@ namespace posenc {
 enum class Kind : uint8_t {
   kRope,
   kAxialRope,  // 2-D and 3-D, of vision towers and diffusion transformers
+  kSamVision,  // one of the next two, and DETR's sines in the neck
   kSam2Hiera,  // two learned grids: one is stretched, one is a window's
   kSam3Vit,    // RoPE in windows and across them, and a learned grid
   kBloom,

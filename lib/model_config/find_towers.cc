@@ -28,7 +28,7 @@ constexpr absl::string_view kPairDecoder = "decoder";
 constexpr absl::string_view kT5GemmaEncoder = "encoder/text_config encoder";
 constexpr absl::string_view kT5GemmaVision = "encoder/vision_config vision_config";
 
-// A vision tower that keeps its transformer in a part of its own (SAM 2 and 3).
+// What a tower reads beside its own keys (SAM 2 and 3, Grounding DINO).
 constexpr absl::string_view kBackbone = "backbone_config";
 
 // Composites that read no text.
@@ -263,12 +263,6 @@ class TowerFinder {
       Add(nested, *family);
       return absl::OkStatus();
     }
-    ASSIGN_OR_RETURN(const JsonValue backbone, NestedConfig(nested, kBackbone));
-    ASSIGN_OR_RETURN(const std::string backbone_type, ReadType(backbone));
-    if (const ModelFamily* family = FindVisionFamily(backbone_type)) {
-      Add(backbone, *family);
-      return absl::OkStatus();
-    }
     findings_.Add(Rule::kTowerUnknown, nested,
                   {.message = absl::StrCat("The positions of this ", name, " tower (model_type \"",
                                            type, "\") are not known here; it is left out."),
@@ -286,7 +280,7 @@ class TowerFinder {
   // map of one is not a config: it has no sizes.
   void NoteUnreadConfigs(const JsonValue& object) {
     for (const JsonValue& part : object.children()) {
-      if (!part.is_object()) continue;
+      if (!part.is_object() || (part.key() == kBackbone && IsRead(object))) continue;
       if (FirstOf(part, kStandardRopeKeys).present() && FirstOf(part, kConfigKeys).present() &&
           !IsRead(part)) {
         findings_.Add(Rule::kTowerUnknown, part,

@@ -133,15 +133,35 @@ absl::StatusOr<Groups> LastOfRunsUnrotated(const Tower& tower, const RopeKeys& k
   return Groups{std::move(group)};
 }
 
+// Two lists that share the layers out, as Kimi's: together they say whether they count from 0 or 1.
+absl::StatusOr<int64_t> FirstListed(const Tower& tower) {
+  const JsonValue full = FirstOf(tower.keys, "linear_attn_config/full_attn_layers");
+  if (!full.present()) return 0;
+  ASSIGN_OR_RETURN(std::vector<int64_t> numbers, ReadInts(full));
+  if (const JsonValue rest = FirstOf(tower.keys, "linear_attn_config/kda_layers"); rest.present()) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> others, ReadInts(rest));
+    numbers.insert(numbers.end(), others.begin(), others.end());
+  }
+  const auto first = std::min_element(numbers.begin(), numbers.end());
+  if (first != numbers.end() && *first <= 1) return *first;
+  return FieldError(full.field(),
+                    "does not say whether it counts from 0 or from 1: kda_layers beside it must "
+                    "have the rest of the layers");
+}
+
 // The types without attention; the rest rotates. The lists are those of all hybrids that are known.
 absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
+  ASSIGN_OR_RETURN(const int64_t first_layer, FirstListed(tower));
   ASSIGN_OR_RETURN(
       const Names types,
-      LayerTypes(tower, {.other = "linear_attention",
+      LayerTypes(tower, {.every = "full_attention_interval",
+                         .other = "linear_attention",
                          .pattern = "attn_type_list",
                          .full_number = 1,
                          .cycle = "block_types",
-                         .listed = "attn_layer_indices hybrid_layer_ids full_attn_idxs"}));
+                         .listed = "linear_attn_config/full_attn_layers attn_layer_indices "
+                                   "hybrid_layer_ids full_attn_idxs",
+                         .first_layer = first_layer}));
   LayerGroup group{.keys = keys};
   std::optional<std::string> only;  // the one type that rotates, empty where there are several
   for (size_t i = 0; i < types.size(); ++i) {

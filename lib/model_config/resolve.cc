@@ -50,6 +50,8 @@ absl::Status ResolveTower(const Tower& tower, Response* response) {
       return ResolveRope(tower, response);
     case Kind::kAxialRope:
       return ResolveAxialRope(tower, response);
+    case Kind::kSamVision:
+      return ResolveSamVision(tower, response);
     case Kind::kSam2Hiera:
       return ResolveSam2Hiera(tower, response);
     case Kind::kSam3Vit:

@@ -1,5 +1,5 @@
-// Sources: Sam2HieraDetConfig, Sam3ViTConfig and the classes they build; reference/hf-rope.md,
-// section 3.4.
+// Sources: Sam2VisionConfig, Sam2HieraDetConfig, Sam3VisionConfig, Sam3ViTConfig and the classes
+// they build; reference/hf-rope.md, section 3.4.
 #include "lib/model_config/segment_rules.h"
 
 #include <algorithm>
@@ -20,6 +20,7 @@ namespace {
 // Of the classes, where the file has none.
 constexpr std::array<int64_t, 4> kSam3GlobalLayers = {7, 15, 23, 31};
 constexpr int64_t kSam3Window = 24;
+constexpr int64_t kNeckWidth = 256;
 
 v1::ResolvedEncoding LearnedGrid(const Tower& tower, absl::string_view layer_type, int64_t rows,
                                  int64_t columns, int64_t dim) {
@@ -79,6 +80,32 @@ absl::Status SetLayers(const Tower& tower, bool wanted, v1::ResolvedEncoding* en
 }
 
 }  // namespace
+
+absl::Status ResolveSamVision(const Tower& tower, v1::ResolveModelConfigResponse* response) {
+  const JsonValue backbone = tower.keys["backbone_config"];
+  ASSIGN_OR_RETURN(const std::optional<std::string> type, ReadString(backbone["model_type"]));
+  const ModelFamily* family = FindVisionFamily(type.value_or(""));
+  if (family == nullptr) {
+    tower.findings.AddMissing(
+        Rule::kTowerUnknown, tower.keys, "backbone_config",
+        {.message = absl::StrCat("The positions of this backbone (model_type \"", type.value_or(""),
+                                 "\") are not known here; it is left out."),
+         .found = type.value_or("")});
+  } else {
+    const Tower encoder = {tower.name, backbone, *family, true, tower.model, tower.findings};
+    RETURN_IF_ERROR(family->kind == Kind::kSam3Vit ? ResolveSam3Vit(encoder, response)
+                                                   : ResolveSam2Hiera(encoder, response));
+  }
+  ASSIGN_OR_RETURN(const std::optional<int64_t> width,
+                   ReadPositiveInt(tower.keys["fpn_hidden_size"]));
+  v1::ResolvedEncoding neck = NewEncoding(tower, "sine_2d");
+  neck.set_tower("neck");
+  v1::DetrSineSpec& sine = *neck.mutable_spec()->mutable_detr_sine();
+  sine.set_preset(v1::DETR_PRESET_DETR);
+  sine.set_num_position_features(width.value_or(kNeckWidth) / 2);
+  *response->add_encodings() = std::move(neck);
+  return absl::OkStatus();
+}
 
 absl::Status ResolveSam2Hiera(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> background,

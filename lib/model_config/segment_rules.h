@@ -8,6 +8,9 @@
 
 namespace posenc {
 
+// The encoder of `backbone_config`, and tower `neck`: DETR's sines.
+absl::Status ResolveSamVision(const Tower& tower, v1::ResolveModelConfigResponse* response);
+
 // Two learned grids that are added: `background`, stretched over the image, and `window`, laid
 // side by side.
 absl::Status ResolveSam2Hiera(const Tower& tower, v1::ResolveModelConfigResponse* response);

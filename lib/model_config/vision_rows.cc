@@ -162,7 +162,10 @@ constexpr std::array kFamilies = {
                           .axes = "t h w",
                           .head_parts = 0}},
 
-    // Of a backbone_config; the neck's sines and the points' random Fourier features have no row.
+    // The points' random Fourier features have no row: their matrix is in the checkpoint.
+    ModelFamily{.model_types = "sam2_vision_model sam3_vision_model",
+                .kind = Kind::kSamVision,
+                .tower = "vision"},
     ModelFamily{.model_types = "sam2_hiera_det_model",
                 .kind = Kind::kSam2Hiera,
                 .tower = "vision",

@@ -133,9 +133,24 @@ TEST(UnknownFamilyTest, LayersWithoutAttentionWereReportedAsRotating) {
   const auto by_numbers =
       TheEncoding(Unknown(R"("num_hidden_layers": 3, "attn_layer_indices": [1])"));
   EXPECT_THAT(by_numbers.layers(), ElementsAre(1));
+  const auto by_interval =
+      TheEncoding(Unknown(R"("num_hidden_layers": 4, "full_attention_interval": 2)"));
+  EXPECT_THAT(by_interval.layers(), ElementsAre(1, 3));
   const auto none = Resolved(
       Unknown(R"("num_hidden_layers": 2, "layers_block_type": ["mamba", "linear_attention"])"));
   EXPECT_EQ(none.encodings(0).kind(), "none");
+}
+
+// Kimi's count from 1, others from 0: the two lists together say it.
+TEST(UnknownFamilyTest, NumbersOfLayersWereTakenToCountFromZero) {
+  const auto layers = [](const char* full, const char* kda) {
+    return absl::StrCat(R"("num_hidden_layers": 4, "linear_attn_config": {"full_attn_layers": )",
+                        full, R"(, "kda_layers": )", kda, "}");
+  };
+  EXPECT_THAT(TheEncoding(Unknown(layers("[4]", "[1, 2, 3]"))).layers(), ElementsAre(3));
+  EXPECT_THAT(TheEncoding(Unknown(layers("[3]", "[0, 1, 2]"))).layers(), ElementsAre(3));
+  EXPECT_THAT(Refusal(Unknown(layers("[3]", "null"))),
+              HasSubstr("config_json/linear_attn_config/full_attn_layers: does not say whether"));
 }
 
 TEST(UnknownFamilyTest, OtherPositionsWereReadAsRopeForALeftoverBase) {

@@ -3,11 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "lib/families/family.h"
 #include "lib/model_config/resolve.h"
+#include "tests/support/tables.h"
 #include "tests/unit/model_config_testing.h"
 
 namespace posenc {
@@ -78,15 +83,18 @@ TEST(TowersTest, TheBackboneOfAVisionTowerWasNotLookedFor) {
       "text_config": {"model_type": "clip_text_model", "hidden_size": 1024,
                       "max_position_embeddings": 32},
       "vision_config": {"model_type": "sam3_vision_model",
-                        "backbone_config": {"model_type": "sam3_vit_model"}}})");
+                        "backbone_config": {"model_type": "sam3_vit_model",
+                                            "rope_theta": 10000.0}}})");
+  EXPECT_EQ(FindingOf(sam3, "tower-unknown"), nullptr);
   EXPECT_EQ(sam3.encodings(0).learned().rows(), 32);
   EXPECT_EQ(TowerOf(sam3, "vision").size(), 3u);
   EXPECT_THAT(TowerOf(sam3, "vision")[1].layers(), ElementsAre(7, 15, 23, 31));
+  EXPECT_EQ(TowerOf(sam3, "neck").at(0).spec().detr_sine().num_position_features(), 128);
   const auto sam2 = Resolved(R"({"model_type": "sam2",
       "vision_config": {"model_type": "sam2_vision_model",
                         "backbone_config": {"model_type": "sam2_hiera_det_model",
                                             "hidden_size": 112}}})");
-  ASSERT_EQ(sam2.encodings_size(), 2);
+  ASSERT_EQ(sam2.encodings_size(), 3) << "and the neck";
   EXPECT_EQ(sam2.encodings(0).layer_type(), "background");
   EXPECT_THAT(sam2.encodings(0).learned().grid(), ElementsAre(7, 7));
   EXPECT_EQ(sam2.encodings(1).layer_type(), "window");
@@ -125,6 +133,37 @@ TEST(TowersTest, Step3p7sVisionTowerWasUnknown) {
   EXPECT_EQ(spec.preset(), v1::AXIAL_ROPE_PRESET_QWEN_VL);
   EXPECT_EQ(spec.head_dim(), 96);
   EXPECT_EQ(spec.merge_size(), 1);
+}
+
+// Of a token of a square grid: cosines of x and y times 10000^(-2k/8), in this order, of a head
+// of 16.
+void ExpectCosines(const v1::EncodingSpec& spec, int64_t side, size_t token, double x, double y) {
+  v1::Selection selection;
+  selection.mutable_patch_grid()->set_height(side);
+  selection.mutable_patch_grid()->set_width(side);
+  const auto table =
+      testing::FillTable(spec, selection, testing::Format("layout: LAYOUT_COS_AND_SIN_HALF"));
+  ASSERT_TRUE(table.ok()) << table.status();
+  const std::vector<float> cos = table->tensors[0].As<float>();
+  ASSERT_EQ(cos.size(), static_cast<size_t>(side * side) * 8);
+  for (size_t k = 0; k < 4; ++k) {
+    const double inv_freq = std::pow(1e4, -2.0 * static_cast<double>(k) / 8);
+    EXPECT_NEAR(cos[token * 8 + k], std::cos(x * inv_freq), 1e-6) << k;
+    EXPECT_NEAR(cos[token * 8 + 4 + k], std::cos(y * inv_freq), 1e-6) << k;
+  }
+}
+
+TEST(TowersTest, RowsOfMuseGlimmerAndSam3AreThoseOfTheirFormulas) {
+  const auto muse = Resolved(R"({"model_type": "muse_glimmer_vision", "hidden_size": 64,
+      "num_attention_heads": 4, "pos_emb_height": 2})");
+  // Windows of 2 x 2: the fifth token begins the second, at row 0, column 2, counted from 1.
+  ExpectCosines(muse.encodings(0).spec(), 3, 4, 3, 1);
+  const auto sam3 = Resolved(R"({"model_type": "sam3_vit_model", "hidden_size": 64,
+      "num_attention_heads": 4, "num_hidden_layers": 1, "image_size": 84, "patch_size": 14,
+      "window_size": 2, "pretrain_image_size": 28})");
+  ExpectCosines(sam3.encodings(0).spec(), 2, 3, 1, 1);
+  // Across the three windows of a side the coordinates are a third of their own.
+  ExpectCosines(sam3.encodings(1).spec(), 6, 3, 1, 0);
 }
 
 // MuseGlimmerVisionModel: columns first, counted from 1, windows of pos_emb_height patches.

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
@@ -21,9 +22,9 @@ using Names = std::vector<std::string>;
 // No model comes near; each is an encoding of its own.
 constexpr size_t kMaxGroups = 64;
 
-// Layer types whose layers have no attention, so nothing that rotates.
-constexpr std::array<absl::string_view, 6> kWithoutAttention = {
-    "linear_attention", "mamba", "mamba2", "conv", "recurrent", "moe"};
+// Layer types whose layers have no attention that could rotate.
+constexpr std::array<absl::string_view, 5> kWithoutAttention = {"linear_attention", "mamba",
+                                                                "mamba2", "conv", "recurrent"};
 
 // Lists of 0 and 1 a layer. The first's name misleads: 1 uses RoPE in all, in transformers and in
 // every port that was checked. The others are SmallThinker's and Step's.
@@ -149,6 +150,15 @@ absl::StatusOr<int64_t> FirstListed(const Tower& tower) {
                     "have the rest of the layers");
 }
 
+bool IsWithoutAttention(absl::string_view type) {
+  return std::find(kWithoutAttention.begin(), kWithoutAttention.end(), type) !=
+         kWithoutAttention.end();
+}
+
+bool IsAttention(absl::string_view type) {
+  return (absl::StrContains(type, "attention") || type == "hybrid") && !IsWithoutAttention(type);
+}
+
 // The types without attention; the rest rotates. The lists are those of all hybrids that are known.
 absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const int64_t first_layer, FirstListed(tower));
@@ -164,9 +174,10 @@ absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
                          .first_layer = first_layer}));
   LayerGroup group{.keys = keys};
   std::optional<std::string> only;  // the one type that rotates, empty where there are several
+  // Where some types say attention, those that do not have none (moe beside attention).
+  const bool said = std::any_of(types.begin(), types.end(), IsAttention);
   for (size_t i = 0; i < types.size(); ++i) {
-    const bool rotates = std::find(kWithoutAttention.begin(), kWithoutAttention.end(), types[i]) ==
-                         kWithoutAttention.end();
+    const bool rotates = said ? IsAttention(types[i]) : !IsWithoutAttention(types[i]);
     (rotates ? group.layers : group.nope_layers).push_back(static_cast<int64_t>(i));
     if (rotates) only = !only.has_value() || *only == types[i] ? types[i] : "";
   }

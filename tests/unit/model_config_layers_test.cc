@@ -130,6 +130,12 @@ TEST(UnknownFamilyTest, LayersWithoutAttentionWereReportedAsRotating) {
   EXPECT_EQ(three.layer_type(), "all");
   EXPECT_THAT(three.layers(), ElementsAre(1, 2));
   EXPECT_THAT(three.nope_layers(), ElementsAre(0));
+  const auto experts = TheEncoding(
+      Unknown(R"("num_hidden_layers": 3, "layers_block_type": ["mamba", "moe", "attention"])"));
+  EXPECT_THAT(experts.layers(), ElementsAre(2));
+  const auto mlps =
+      TheEncoding(Unknown(R"("num_hidden_layers": 2, "layer_types": ["dense", "moe"])"));
+  EXPECT_THAT(mlps.nope_layers(), IsEmpty()) << "these are no types of attention";
   const auto by_numbers =
       TheEncoding(Unknown(R"("num_hidden_layers": 3, "attn_layer_indices": [1])"));
   EXPECT_THAT(by_numbers.layers(), ElementsAre(1));

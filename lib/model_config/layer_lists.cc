@@ -54,6 +54,13 @@ absl::StatusOr<std::vector<bool>> ReadFlags(const JsonValue& list) {
   return flags;
 }
 
+// More entries than any model has layers; each group reads the list.
+absl::Status CheckLength(const JsonValue& list) {
+  if (list.size() <= static_cast<size_t>(kMaxLayers)) return absl::OkStatus();
+  return FieldError(list.field(),
+                    absl::StrCat("must have at most ", kMaxLayers, " entries, has ", list.size()));
+}
+
 // What a list with an entry a layer says of the group; absent where there is no list. Each type
 // is one encoding, so its layers must agree.
 absl::StatusOr<JsonValue> SharedEntry(const Tower& tower, const JsonValue& list,
@@ -64,6 +71,7 @@ absl::StatusOr<JsonValue> SharedEntry(const Tower& tower, const JsonValue& list,
         tower.keys.FieldOf("num_hidden_layers"),
         absl::StrCat("is required beside ", list.key(), ", which has an entry for each layer"));
   }
+  RETURN_IF_ERROR(CheckLength(list));
   const std::vector<JsonValue> entries = list.children();
   const size_t last = static_cast<size_t>(group.layers.back());
   if (last >= entries.size()) return ListTooShort(list, last + 1);
@@ -80,11 +88,12 @@ absl::StatusOr<JsonValue> SharedEntry(const Tower& tower, const JsonValue& list,
 }
 
 // A flat map is for the types that the family's list names, in families that have one.
-bool IsScaled(const Tower& tower, absl::string_view layer_type) {
+absl::StatusOr<bool> IsScaled(const Tower& tower, absl::string_view layer_type) {
   const absl::string_view key = tower.family.rope.scaled_types_key;
   if (key.empty()) return true;
   const JsonValue list = tower.keys[key];
   if (!list.truthy()) return layer_type == kFull;
+  RETURN_IF_ERROR(CheckLength(list));
   const std::vector<JsonValue> names = list.children();
   return std::any_of(names.begin(), names.end(), [&](const JsonValue& name) {
     return name.is_string() && name.string() == layer_type;
@@ -97,7 +106,8 @@ absl::StatusOr<LayerGroup> TypeGroup(const Tower& tower, const Names& types, abs
   ASSIGN_OR_RETURN(group.theta_value, SharedEntry(tower, tower.keys["rope_theta"], group));
   ASSIGN_OR_RETURN(group.partial_value,
                    SharedEntry(tower, tower.keys["partial_rotary_factors"], group));
-  if (!IsScaled(tower, name)) {
+  ASSIGN_OR_RETURN(const bool scaled, IsScaled(tower, name));
+  if (!scaled) {
     // Its base is every layer's.
     if (!group.theta_value.has_value()) group.theta_value = keys.Find("rope_theta");
     group.keys = RopeKeys{};
@@ -275,13 +285,15 @@ absl::StatusOr<Groups> CrossAttention(const Tower& tower, const RopeKeys& keys) 
   LayerGroup group{.keys = keys};
   const JsonValue list = tower.keys["cross_attention_layers"];
   if (!list.truthy()) return Groups{group};
+  RETURN_IF_ERROR(CheckLength(list));
   ASSIGN_OR_RETURN(group.nope_layers, ReadInts(list));
   ASSIGN_OR_RETURN(const std::optional<int64_t> num_layers, NumLayers(tower));
-  for (int64_t i = 0; i < num_layers.value_or(0); ++i) {
-    if (std::find(group.nope_layers.begin(), group.nope_layers.end(), i) ==
-        group.nope_layers.end()) {
-      group.layers.push_back(i);
-    }
+  std::vector<bool> rotates(static_cast<size_t>(num_layers.value_or(0)), true);
+  for (const int64_t layer : group.nope_layers) {
+    if (layer < num_layers.value_or(0)) rotates[static_cast<size_t>(layer)] = false;
+  }
+  for (size_t i = 0; i < rotates.size(); ++i) {
+    if (rotates[i]) group.layers.push_back(static_cast<int64_t>(i));
   }
   return Groups{group};
 }

@@ -2,7 +2,6 @@
 // they build; reference/hf-rope.md, section 3.4.
 #include "lib/model_config/segment_rules.h"
 
-#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -65,18 +64,25 @@ absl::StatusOr<std::vector<int64_t>> Patches(const Tower& tower, absl::string_vi
   return grid;
 }
 
-// Of the layers with these numbers, or (wanted false) of the others.
-absl::Status SetLayers(const Tower& tower, bool wanted, v1::ResolvedEncoding* encoding) {
+// Whether each layer attends across windows. Numbers of layers that the model has not name none.
+absl::StatusOr<std::vector<bool>> GlobalLayers(const Tower& tower) {
   std::vector<int64_t> numbers(kSam3GlobalLayers.begin(), kSam3GlobalLayers.end());
   if (const JsonValue list = tower.keys["global_attn_indexes"]; list.has_value()) {
     ASSIGN_OR_RETURN(numbers, ReadInts(list));
   }
   ASSIGN_OR_RETURN(const std::optional<int64_t> count, NumLayers(tower));
-  for (int64_t i = 0; i < count.value_or(0); ++i) {
-    const bool listed = std::find(numbers.begin(), numbers.end(), i) != numbers.end();
-    if (listed == wanted) encoding->add_layers(i);
+  std::vector<bool> global(static_cast<size_t>(count.value_or(0)));
+  for (const int64_t number : numbers) {
+    if (number < count.value_or(0)) global[static_cast<size_t>(number)] = true;
   }
-  return absl::OkStatus();
+  return global;
+}
+
+// The rule of a backbone, null where it is none of SAM's.
+const ModelFamily* FindBackbone(absl::string_view model_type) {
+  const ModelFamily* family = FindVisionFamily(model_type);
+  if (family == nullptr) return nullptr;
+  return family->kind == Kind::kSam2Hiera || family->kind == Kind::kSam3Vit ? family : nullptr;
 }
 
 }  // namespace
@@ -84,7 +90,7 @@ absl::Status SetLayers(const Tower& tower, bool wanted, v1::ResolvedEncoding* en
 absl::Status ResolveSamVision(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   const JsonValue backbone = tower.keys["backbone_config"];
   ASSIGN_OR_RETURN(const std::optional<std::string> type, ReadString(backbone["model_type"]));
-  const ModelFamily* family = FindVisionFamily(type.value_or(""));
+  const ModelFamily* family = FindBackbone(type.value_or(""));
   if (family == nullptr) {
     tower.findings.AddMissing(
         Rule::kTowerUnknown, tower.keys, "backbone_config",
@@ -98,6 +104,12 @@ absl::Status ResolveSamVision(const Tower& tower, v1::ResolveModelConfigResponse
   }
   ASSIGN_OR_RETURN(const std::optional<int64_t> width,
                    ReadPositiveInt(tower.keys["fpn_hidden_size"]));
+  if (width.has_value() && (*width < 4 || *width % 4 != 0)) {
+    return FieldError(tower.keys["fpn_hidden_size"].field(),
+                      absl::StrCat("must be a multiple of 4 to hold sines and cosines of two axes, "
+                                   "got ",
+                                   *width));
+  }
   v1::ResolvedEncoding neck = NewEncoding(tower, "sine_2d");
   neck.set_tower("neck");
   v1::DetrSineSpec& sine = *neck.mutable_spec()->mutable_detr_sine();
@@ -131,14 +143,16 @@ absl::Status ResolveSam3Vit(const Tower& tower, v1::ResolveModelConfigResponse* 
   const int64_t window = given.value_or(kSam3Window);
   ASSIGN_OR_RETURN(const std::vector<int64_t> image,
                    Patches(tower, "image_size", tower.family.table.image_size));
+  ASSIGN_OR_RETURN(const std::vector<bool> is_global, GlobalLayers(tower));
   const int before = response->encodings_size();
   RETURN_IF_ERROR(ResolveAxialRope(tower, response));
   v1::ResolvedEncoding& in_window = *response->mutable_encodings(before);
   v1::ResolvedEncoding global = in_window;
   in_window.set_layer_type("window_attention");
-  RETURN_IF_ERROR(SetLayers(tower, false, &in_window));
   global.set_layer_type("global_attention");
-  RETURN_IF_ERROR(SetLayers(tower, true, &global));
+  for (size_t i = 0; i < is_global.size(); ++i) {
+    (is_global[i] ? global : in_window).add_layers(static_cast<int64_t>(i));
+  }
   // Rows and columns alike, by the rows.
   global.mutable_spec()->mutable_axial_rope()->set_coordinate_scale(static_cast<double>(window) /
                                                                     static_cast<double>(image[0]));

@@ -100,6 +100,11 @@ TEST(TowersTest, TheBackboneOfAVisionTowerWasNotLookedFor) {
   EXPECT_EQ(sam2.encodings(1).layer_type(), "window");
   EXPECT_THAT(sam2.encodings(1).learned().grid(), ElementsAre(8, 8));
   EXPECT_EQ(sam2.encodings(1).learned().dim(), 112);
+  const auto other = Resolved(R"({"model_type": "sam2",
+      "vision_config": {"model_type": "sam2_vision_model",
+                        "backbone_config": {"model_type": "clip_vision_model"}}})");
+  ASSERT_EQ(other.encodings_size(), 1) << "the neck alone";
+  EXPECT_NE(FindingOf(other, "tower-unknown"), nullptr);
   EXPECT_EQ(Refusal(R"({"model_type": "sam2"})"),
             "config_json/vision_config: is required for model_type sam2");
 }

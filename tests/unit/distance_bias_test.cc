@@ -75,8 +75,8 @@ TEST(XposScaleTest, PublishedRow) {
               Near({1.0049056f, 1.0030016f, 1.0017273f, 1.0007687f}, 1e-7f));
 }
 
-// lucidrains/rotary-embedding-torch#34: a scale that was repeated the other way than the channels are
-// paired. There is one number a pair here, so the norm of each is multiplied by it.
+// lucidrains/rotary-embedding-torch#34: a scale that was repeated the other way than the channels
+// are paired. There is one number a pair here, so the norm of each is multiplied by it.
 TEST(XposScaleTest, B91_TheScaleWasRepeatedTheWrongWay) {
   const auto table = FillTable(Spec("xpos_scale { head_dim: 8 length: 4 }"), SelectRange(0, 4), {});
   ASSERT_TRUE(table.ok()) << table.status();

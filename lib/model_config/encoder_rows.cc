@@ -10,8 +10,9 @@ constexpr std::array kFamilies = {
     // RoPE encoders --------------------------------------------------------------------------
     ModelFamily{.model_types = "modernbert",
                 .tower = "encoder",
-                .rope = {.layers = LayerRule::kModernBert}},
-    ModelFamily{.model_types = "modernbert-decoder", .rope = {.layers = LayerRule::kModernBert}},
+                .rope = {.layers = LayerRule::kModernBert, .full_every = 3}},
+    ModelFamily{.model_types = "modernbert-decoder",
+                .rope = {.layers = LayerRule::kModernBert, .full_every = 3}},
     ModelFamily{.model_types = "eurobert", .tower = "encoder", .since_v5 = true},
     ModelFamily{.model_types = "nomic_bert",
                 .tower = "encoder",

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/tower.h"
@@ -39,6 +39,10 @@ constexpr absl::string_view kTurnsTimes = "musicflamingo";
 
 // What means RoPE in a file whose family is not known.
 constexpr absl::string_view kStandardRopeKeys = "rope_parameters rope_scaling rope_theta";
+
+// A head or a base of some layers, by rules of the families that have them.
+constexpr absl::string_view kKeysOfSomeLayers =
+    "global_head_dim swa_head_dim swa_rope_theta compress_rope_theta";
 
 // What a config of a whole model has, and a map of its RoPE has not.
 constexpr absl::string_view kConfigKeys =
@@ -173,9 +177,9 @@ class TowerFinder {
                       absl::StrCat("is not a model family that is known here: \"", type, "\""));
   }
 
-  // What says that positions are something else, or nothing, beside a base that may be a leftover.
-  // `absolute` is one itself, in files that were made of a BERT's.
-  static absl::Status RefuseOtherKinds(const std::string& type, const JsonValue& keys) {
+  // What says that positions are something else, or nothing, beside a base that may be a leftover
+  // (`absolute` is one itself, in files that were made of a BERT's); and what some layers have.
+  static absl::Status RefuseUnread(const std::string& type, const JsonValue& keys) {
     for (absl::string_view key : {"position_embedding_type", "alibi", "use_alibi"}) {
       const JsonValue value = keys[key];
       const bool other = value.is_string() && value.string() != "rope" &&
@@ -187,6 +191,15 @@ class TowerFinder {
                                      "whose keys stand beside it: ",
                                      value.Text()));
     }
+    for (absl::string_view key : absl::StrSplit(kKeysOfSomeLayers, ' ')) {
+      const JsonValue value = keys[key];
+      if (!value.truthy()) continue;
+      return FieldError(
+          value.field(),
+          absl::StrCat("is for some layers alone, and which is not said in model_type "
+                       "\"",
+                       type, "\", which is not known here"));
+    }
     return absl::OkStatus();
   }
 
@@ -194,7 +207,7 @@ class TowerFinder {
   // been the width of a part, at either end of the head.
   absl::StatusOr<const ModelFamily*> GenericFamily(const std::string& type, const JsonValue& named,
                                                    const JsonValue& keys) {
-    RETURN_IF_ERROR(RefuseOtherKinds(type, keys));
+    RETURN_IF_ERROR(RefuseUnread(type, keys));
     const JsonValue part = keys["qk_rope_head_dim"];
     ASSIGN_OR_RETURN(const std::optional<int64_t> channels, ReadInt(part));
     ASSIGN_OR_RETURN(const std::optional<int64_t> head_dim, ReadInt(keys["head_dim"]));

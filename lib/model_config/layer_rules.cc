@@ -31,9 +31,9 @@ absl::StatusOr<Groups> Gemma3(const Tower& tower, const RopeKeys& keys) {
 }
 
 absl::StatusOr<Groups> ModernBert(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(
-      const Names types,
-      LayerTypes(tower, {.every = "global_attn_every_n_layers", .period = 3, .full_first = true}));
+  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.every = "global_attn_every_n_layers",
+                                                         .period = tower.family.rope.full_every,
+                                                         .full_first = true}));
   Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, keys)};
   groups[0].theta_keys = "global_rope_theta rope_theta";
   groups[0].theta = 160000;
@@ -118,6 +118,28 @@ absl::StatusOr<Groups> GraniteHybrid(const Tower& tower, const RopeKeys& keys) {
   return OnlyOf(types, "attention", keys);
 }
 
+// Bases of sliding layers are read as in the families that have these keys, where the file says
+// which layers slide.
+absl::StatusOr<Groups> OfUnknownFamily(const Tower& tower, const RopeKeys& keys) {
+  const JsonValue gemma = tower.keys["rope_local_base_freq"];
+  const JsonValue bert = FirstOf(tower.keys, "local_rope_theta global_rope_theta");
+  if (!gemma.has_value() && !bert.has_value()) return ByKeys(tower, keys);
+  ASSIGN_OR_RETURN(Groups groups,
+                   gemma.has_value() ? Gemma3(tower, keys) : ModernBert(tower, keys));
+  const JsonValue given = gemma.has_value() ? gemma : bert;
+  if (groups[0].layers.empty() && groups[1].layers.empty()) {
+    return FieldError(given.field(),
+                      "needs layer_types beside it, or how many layers are sliding "
+                      "for one that is not, in a family that is not known");
+  }
+  for (absl::string_view names : {groups[0].theta_keys, groups[1].theta_keys}) {
+    if (names.empty() || FirstOf(tower.keys, names).present()) continue;
+    return FieldError(tower.keys.FieldOf(names.substr(0, names.find(' '))),
+                      absl::StrCat("is required beside ", given.key()));
+  }
+  return groups;
+}
+
 absl::StatusOr<Groups> GroupsByRule(const Tower& tower, const RopeKeys& keys) {
   switch (tower.family.rope.layers) {
     case LayerRule::kAll:
@@ -151,7 +173,7 @@ absl::StatusOr<Groups> GroupsByRule(const Tower& tower, const RopeKeys& keys) {
     case LayerRule::kGraniteHybrid:
       return GraniteHybrid(tower, keys);
     case LayerRule::kByKeys:
-      return ByKeys(tower, keys);
+      return OfUnknownFamily(tower, keys);
   }
   return absl::InternalError("layer_rules: a rule without a case");
 }

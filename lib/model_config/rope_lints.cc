@@ -41,12 +41,8 @@ void NoteUnreadKeys(const Tower& tower) {
     if (Reads(traits.partial_keys, key) || key == traits.rotary_dim_key) continue;
     NoteUnread(tower, key, "a width");
   }
-  const bool generic = traits.layers == LayerRule::kByKeys;
-  if (traits.layers != LayerRule::kAll && !generic) return;
-  for (absl::string_view key : kLayerKeys) {
-    if (generic && (key == "no_rope_layers" || key == "layer_rope_theta")) continue;
-    NoteUnread(tower, key, "what layers rotate by");
-  }
+  if (traits.layers != LayerRule::kAll) return;
+  for (absl::string_view key : kLayerKeys) NoteUnread(tower, key, "what layers rotate by");
 }
 
 void NoteMisplacedKeys(const Tower& tower, const RopeKeys& keys) {

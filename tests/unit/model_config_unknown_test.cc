@@ -148,6 +148,37 @@ TEST(UnknownFamilyTest, NumbersOfLayersWereTakenToCountFromZero) {
               HasSubstr("config_json/linear_attn_config/full_attn_layers: does not say whether"));
 }
 
+TEST(UnknownFamilyTest, TheBaseOfSlidingLayersWasIgnored) {
+  const auto gemma = Resolved(Unknown(
+      R"("num_hidden_layers": 3, "rope_local_base_freq": 5000, "sliding_window_pattern": 3,
+         "rope_scaling": {"rope_type": "linear", "factor": 8})"));
+  ASSERT_EQ(gemma.encodings_size(), 2);
+  EXPECT_THAT(gemma.encodings(0).layers(), ElementsAre(2));
+  EXPECT_EQ(gemma.encodings(0).rope_type(), "linear");
+  EXPECT_EQ(gemma.encodings(0).spec().rope().rope_theta(), 10000);
+  EXPECT_THAT(gemma.encodings(1).layers(), ElementsAre(0, 1));
+  EXPECT_EQ(gemma.encodings(1).rope_type(), "default");
+  EXPECT_EQ(gemma.encodings(1).spec().rope().rope_theta(), 5000);
+  const auto bert = Resolved(Unknown(
+      R"("num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"],
+         "local_rope_theta": 5000)"));
+  EXPECT_EQ(bert.encodings(0).spec().rope().rope_theta(), 10000);
+  EXPECT_EQ(bert.encodings(1).spec().rope().rope_theta(), 5000);
+  EXPECT_THAT(Refusal(Unknown(R"("num_hidden_layers": 3, "rope_local_base_freq": 5000)")),
+              HasSubstr("config_json/rope_local_base_freq: needs layer_types beside it"));
+  EXPECT_THAT(Refusal(Unknown(
+                  R"("num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"],
+                     "global_rope_theta": 10000)")),
+              HasSubstr("config_json/local_rope_theta: is required beside global_rope_theta"));
+}
+
+TEST(UnknownFamilyTest, WhatSomeLayersHaveOfTheirOwnWasIgnored) {
+  for (const char* key : {"global_head_dim", "swa_head_dim", "swa_rope_theta"}) {
+    EXPECT_THAT(Refusal(Unknown(absl::StrCat("\"", key, "\": 256"))),
+                HasSubstr(absl::StrCat("config_json/", key, ": is for some layers alone")));
+  }
+}
+
 TEST(UnknownFamilyTest, OtherPositionsWereReadAsRopeForALeftoverBase) {
   for (const char* other : {R"("position_embedding_type": "alibi")",
                             R"("position_embedding_type": "nope")", R"("alibi": true)"}) {

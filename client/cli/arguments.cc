@@ -13,6 +13,12 @@ void AddServer(CLI::App* app, Arguments* arguments) {
       ->type_name("ADDR");
 }
 
+CLI::Option* AddCompat(CLI::App* app, Arguments* arguments) {
+  return app->add_option("--compat", arguments->compat,
+                         "read the config as transformers 4.57 or 5.16 does where they differ; "
+                         "default: latest, the sane newest reading");
+}
+
 // What narrows a MODEL; `source` is the option that the flags need.
 void AddModelFlags(CLI::App* app, CLI::Option* source, Arguments* arguments) {
   app->add_option("--tower", arguments->tower, "text, encoder, decoder, vision, ...")
@@ -26,6 +32,7 @@ void AddModelFlags(CLI::App* app, CLI::Option* source, Arguments* arguments) {
       ->needs(source)
       ->type_name("JSON");
   app->add_option("--arithmetic", arguments->arithmetic, "float32 or exact")->needs(source);
+  AddCompat(app, arguments)->needs(source);
 }
 
 void AddSource(CLI::App* app, Arguments* arguments) {
@@ -100,6 +107,7 @@ void AddCheck(CLI::App* app, Arguments* arguments) {
       ->type_name("MODEL...");
   app->add_option("--base", arguments->base, "the model that they are made from")
       ->type_name("MODEL");
+  AddCompat(app, arguments);
   app->add_option("--fail-on", arguments->fail_on, "error, warning or never: what exits with 1")
       ->capture_default_str();
   app->add_option("--format", arguments->report_format, "text, json, github or sarif")

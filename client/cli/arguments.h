@@ -28,6 +28,7 @@ struct Arguments {
   std::optional<int64_t> sequence_length;
   std::string hf_overrides;
   std::string arithmetic;
+  std::string compat;  // also of check
 
   // SELECTION
   std::optional<std::string> positions;

@@ -17,6 +17,7 @@
 #include "client/cli/compare.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/input.h"
+#include "client/cli/names.h"
 #include "client/cli/output_file.h"
 #include "client/cli/report.h"
 #include "posenc/v1/error_details.pb.h"
@@ -42,12 +43,13 @@ absl::StatusOr<std::vector<std::string>> ModelsOf(const std::string& argument) {
   return found;
 }
 
-absl::StatusOr<v1::ResolveModelConfigResponse> ResolveFile(const Client& client,
+absl::StatusOr<v1::ResolveModelConfigResponse> ResolveFile(const Client& client, v1::Compat compat,
                                                            const std::string& model) {
   absl::StatusOr<std::string> config_json = ReadModel(model);
   if (!config_json.ok()) return config_json.status();
   v1::ResolveModelConfigRequest request;
   request.mutable_model()->set_config_json(*std::move(config_json));
+  request.mutable_model()->set_compat(compat);
   return client.ResolveModelConfig(request);
 }
 
@@ -59,38 +61,41 @@ std::optional<v1::FactPlace> RefusedPlace(const absl::Status& status) {
   return place;
 }
 
-// The field that a refusal names, as the JSON pointer that it is.
-std::string RefusedPointer(const absl::Status& status) {
+// What a refusal asks for, of its sentence: "must be a number, got true" expects "a number".
+std::string ExpectedOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kBadRequest);
   v1::BadRequest detail;
   if (!payload || !detail.ParseFromString(std::string(*payload)) ||
       detail.field_violations().empty()) {
     return "";
   }
-  absl::string_view field = detail.field_violations(0).field();
-  absl::ConsumePrefix(&field, "config_json");
-  return std::string(field);
+  absl::string_view rule = detail.field_violations(0).description();
+  if (!absl::ConsumePrefix(&rule, "must ")) return "";
+  absl::ConsumePrefix(&rule, "be ");
+  return std::string(rule.substr(0, rule.rfind(", got ")));
 }
 
 v1::Finding RefusedFinding(const absl::Status& status) {
   v1::Finding finding;
   finding.set_severity(v1::SEVERITY_ERROR);
   finding.set_rule("config-refused");
-  finding.set_pointer(RefusedPointer(status));
   if (const std::optional<v1::FactPlace> place = RefusedPlace(status)) {
     finding.set_pointer(place->pointer());
     finding.set_line(place->line());
     finding.set_column(place->column());
+    finding.set_found(place->found());
   }
+  finding.set_expected(ExpectedOf(status));
   finding.set_message(std::string(status.message()));
   return finding;
 }
 
 // A config that is wrong is a finding; a status is what kept us from reading it.
-absl::StatusOr<CheckedModel> Check(const Client& client, const v1::ResolveModelConfigResponse* base,
+absl::StatusOr<CheckedModel> Check(const Client& client, v1::Compat compat,
+                                   const v1::ResolveModelConfigResponse* base,
                                    const std::string& path) {
   CheckedModel checked{path, "", {}};
-  const absl::StatusOr<v1::ResolveModelConfigResponse> model = ResolveFile(client, path);
+  const absl::StatusOr<v1::ResolveModelConfigResponse> model = ResolveFile(client, compat, path);
   if (!model.ok()) {
     if (ExitCodeOf(model.status()) != kRefused) return model.status();
     checked.findings.push_back(RefusedFinding(model.status()));
@@ -129,9 +134,12 @@ absl::Status RunCheck(const Arguments& arguments, const Client& client) {
   if (!format.ok()) return format.status();
   const absl::StatusOr<std::optional<v1::Severity>> fail_on = ParseFailOn(arguments.fail_on);
   if (!fail_on.ok()) return fail_on.status();
+  const absl::StatusOr<v1::Compat> compat = ParseCompat(arguments.compat);
+  if (!compat.ok()) return compat.status();
   std::optional<v1::ResolveModelConfigResponse> base;
   if (arguments.base) {
-    absl::StatusOr<v1::ResolveModelConfigResponse> resolved = ResolveFile(client, *arguments.base);
+    absl::StatusOr<v1::ResolveModelConfigResponse> resolved =
+        ResolveFile(client, *compat, *arguments.base);
     if (!resolved.ok()) return resolved.status();
     base = *std::move(resolved);
   }
@@ -154,7 +162,7 @@ absl::Status RunCheck(const Arguments& arguments, const Client& client) {
       continue;
     }
     for (const std::string& model : *models) {
-      absl::StatusOr<CheckedModel> result = Check(client, base ? &*base : nullptr, model);
+      absl::StatusOr<CheckedModel> result = Check(client, *compat, base ? &*base : nullptr, model);
       if (result.ok()) {
         checked.push_back(*std::move(result));
       } else {

@@ -7,8 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/cli/compare_effects.h"
 #include "client/cli/compare_places.h"
+#include "client/cli/compare_tables.h"
 #include "client/cli/json.h"
 #include "google/protobuf/message.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -40,7 +42,7 @@ v1::Finding MakeFinding(v1::Severity severity, absl::string_view rule, std::stri
   return finding;
 }
 
-// The value of a field as JSON writes it, "unset" when it is not there.
+// The value of a field as JSON writes it, integers without quotes, "unset" when it is not there.
 std::string FieldText(const Message& message, const FieldDescriptor* field) {
   const auto* reflection = message.GetReflection();
   const bool is_set = field->is_repeated() ? reflection->FieldSize(message, field) > 0
@@ -56,12 +58,19 @@ std::string FieldText(const Message& message, const FieldDescriptor* field) {
   }
   const std::string json = CompactJson(*only);
   const size_t begin = json.find(':') + 1;
-  return json.substr(begin, json.rfind('}') - begin);
+  const std::string text = json.substr(begin, json.rfind('}') - begin);
+  const bool number = field->cpp_type() == FieldDescriptor::CPPTYPE_INT64 && !field->is_repeated();
+  return number ? absl::StrReplaceAll(text, {{"\"", ""}}) : text;
 }
 
-// The fields in which two messages of one type differ: "factor 8 (base 32)".
-std::string DifferingFields(const Message& base, const Message& model) {
-  std::vector<std::string> parts;
+// A field in which two messages of one type differ: "factor 8 (base 32)".
+struct FieldDifference {
+  std::string name;
+  std::string text;
+};
+
+std::vector<FieldDifference> DifferingFields(const Message& base, const Message& model) {
+  std::vector<FieldDifference> differences;
   const auto* descriptor = base.GetDescriptor();
   for (int i = 0; i < descriptor->field_count(); ++i) {
     const FieldDescriptor* field = descriptor->field(i);
@@ -70,17 +79,23 @@ std::string DifferingFields(const Message& base, const Message& model) {
     if (of_base == of_model) continue;
     constexpr size_t kMaxShown = 80;  // longer ones are lists of factors
     const bool shown = of_base.size() + of_model.size() <= kMaxShown;
-    parts.push_back(shown ? absl::StrCat(field->name(), " ", of_model, " (base ", of_base, ")")
-                          : absl::StrCat(field->name(), " differs"));
+    differences.push_back(
+        {field->name(), shown ? absl::StrCat(field->name(), " ", of_model, " (base ", of_base, ")")
+                              : absl::StrCat(field->name(), " differs")});
   }
-  return absl::StrJoin(parts, ", ");
+  return differences;
 }
 
-// The scaling of a RoPE; null: none.
-const Message* ScalingOf(const v1::RopeSpec& rope) {
-  const auto* oneof = v1::RopeSpec::descriptor()->FindOneofByName("scaling");
-  const auto* field = v1::RopeSpec::GetReflection()->GetOneofFieldDescriptor(rope, oneof);
-  return field == nullptr ? nullptr : &v1::RopeSpec::GetReflection()->GetMessage(rope, field);
+std::string TextOf(const std::vector<FieldDifference>& differences) {
+  return absl::StrJoin(differences, ", ", [](std::string* text, const FieldDifference& difference) {
+    absl::StrAppend(text, difference.text);
+  });
+}
+
+// The field that is set of a oneof of messages; null: none.
+const FieldDescriptor* SetFieldOf(const Message& message, const char* oneof) {
+  return message.GetReflection()->GetOneofFieldDescriptor(
+      message, message.GetDescriptor()->FindOneofByName(oneof));
 }
 
 // The differences of two encodings of one tower and layer type.
@@ -98,8 +113,8 @@ class Comparison {
       if (absl::Status status = CompareRope(client); !status.ok()) return status;
     } else if (base_.spec().has_alibi() && model_.spec().has_alibi()) {
       if (absl::Status status = CompareAlibi(client); !status.ok()) return status;
-    } else {
-      CompareOther();
+    } else if (absl::Status status = CompareOther(client); !status.ok()) {
+      return status;
     }
     CompareLayers();
     if (base_.max_position_embeddings() != model_.max_position_embeddings()) {
@@ -154,8 +169,10 @@ class Comparison {
     }
     Differ("base-scheme-differs", "rope_type", "variant", model_.variant(), base_.variant());
     Differ("base-pairing-differs", "kind", "rotation", model_.rotation(), base_.rotation());
+    const absl::StatusOr<std::string> axes = AxisEffect(client, base_, model_);
+    if (!axes.ok()) return axes.status();
     Differ("base-mrope-differs", "mrope_section", "mrope", CompactJson(model_.mrope()),
-           CompactJson(base_.mrope()));
+           CompactJson(base_.mrope()), *axes);
     Differ("base-attention-differs", "scaling", "attention_factor", model_.attention_factor(),
            base_.attention_factor());
     Differ("base-attention-differs", "scaling", "softmax_scale_multiplier",
@@ -166,18 +183,38 @@ class Comparison {
   }
 
   void CompareScaling(const std::string& effect) {
-    const Message* base = ScalingOf(base_.spec().rope());
-    const Message* model = ScalingOf(model_.spec().rope());
-    if (base == nullptr || model == nullptr || base->GetDescriptor() != model->GetDescriptor()) {
+    const v1::RopeSpec& base = base_.spec().rope();
+    const v1::RopeSpec& model = model_.spec().rope();
+    const FieldDescriptor* scaling = SetFieldOf(model, "scaling");
+    if (scaling == nullptr || scaling != SetFieldOf(base, "scaling")) {
       return;  // rope_type has said it
     }
-    const std::string fields = DifferingFields(*base, *model);
-    if (fields.empty()) return;
+    const auto* reflection = v1::RopeSpec::GetReflection();
+    AddFields("base-scaling-differs", reflection->GetMessage(base, scaling),
+              reflection->GetMessage(model, scaling), effect,
+              {.prefix = absl::StrCat(scaling->name(), "."), .otherwise = "scaling"});
+  }
+
+  // What names the place of a field that differs, and of one that is not in the file.
+  struct FieldPlaces {
+    std::string prefix;
+    absl::string_view otherwise;
+  };
+
+  // One finding of all fields in which the two differ, at the first that is in the file.
+  void AddFields(absl::string_view rule, const Message& base, const Message& model,
+                 absl::string_view effect, const FieldPlaces& places) {
+    const std::vector<FieldDifference> differences = DifferingFields(base, model);
+    if (differences.empty()) return;
     findings_.push_back(MakeFinding(
-        v1::SEVERITY_ERROR, "base-scaling-differs",
-        absl::StrCat(Place(model_), ": ", fields, effect.empty() ? "" : absl::StrCat("; ", effect)),
-        CompactJson(*model), CompactJson(*base)));
-    SetPlace(model_, "scaling", &findings_.back());
+        v1::SEVERITY_ERROR, rule,
+        absl::StrCat(Place(model_), ": ", TextOf(differences), effect.empty() ? "" : "; ", effect),
+        CompactJson(model), CompactJson(base)));
+    for (const FieldDifference& difference : differences) {
+      const std::string fact = absl::StrCat(places.prefix, difference.name);
+      if (SetPlace(model_, fact, &findings_.back())) return;
+    }
+    SetPlace(model_, places.otherwise, &findings_.back());
   }
 
   // What is constant along a row leaves a softmax as it is, and the roundings of a slope are of
@@ -186,7 +223,7 @@ class Comparison {
     Differ("base-attention-differs", "kind", "bias_scale", model_.bias_scale(), base_.bias_scale());
     const v1::AlibiSpec& base = base_.spec().alibi();
     const v1::AlibiSpec& model = model_.spec().alibi();
-    const std::string fields = DifferingFields(base, model);
+    const std::string fields = TextOf(DifferingFields(base, model));
     if (fields.empty()) return absl::OkStatus();
     const absl::StatusOr<std::string> slopes = SlopeEffect(client, base_.spec(), model_.spec());
     if (!slopes.ok()) return slopes.status();
@@ -207,12 +244,40 @@ class Comparison {
     return absl::OkStatus();
   }
 
-  // Neither has a table of RoPE: a difference is one of the messages.
-  void CompareOther() {
-    const auto& same = google::protobuf::util::MessageDifferencer::Equals;
-    if (!same(base_.spec(), model_.spec())) {
+  // What a difference of two specs of one family does; empty where it has no number.
+  absl::StatusOr<std::string> SpecEffect(const Client& client) const {
+    const v1::EncodingSpec& base = base_.spec();
+    const v1::EncodingSpec& model = model_.spec();
+    if (base.has_t5()) return BucketEffect(client, base, model);
+    if (!base.has_axial_rope()) return "";
+    absl::StatusOr<std::string> frequencies = FrequencyEffect(client, base, model);
+    if (!frequencies.ok()) return frequencies.status();
+    const absl::StatusOr<std::string> grid = GridEffect(client, base, model);
+    if (!grid.ok()) return grid.status();
+    return absl::StrCat(*frequencies, frequencies->empty() || grid->empty() ? "" : "; ", *grid);
+  }
+
+  absl::Status CompareSpecs(const Client& client) {
+    const FieldDescriptor* family = SetFieldOf(model_.spec(), "family");
+    if (family == nullptr || family != SetFieldOf(base_.spec(), "family")) {
       Differ("base-spec-differs", "kind", "the encoding", CompactJson(model_.spec()),
              CompactJson(base_.spec()));
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<std::string> effect = SpecEffect(client);
+    if (!effect.ok()) return effect.status();
+    const auto* reflection = v1::EncodingSpec::GetReflection();
+    AddFields("base-spec-differs", reflection->GetMessage(base_.spec(), family),
+              reflection->GetMessage(model_.spec(), family), *effect,
+              {.prefix = "", .otherwise = "kind"});
+    return absl::OkStatus();
+  }
+
+  // Neither has a table of one RoPE: a difference is one of the messages.
+  absl::Status CompareOther(const Client& client) {
+    const auto& same = google::protobuf::util::MessageDifferencer::Equals;
+    if (!same(base_.spec(), model_.spec())) {
+      if (absl::Status status = CompareSpecs(client); !status.ok()) return status;
     } else if (!same(base_.axial(), model_.axial())) {  // which the spec is made from
       Differ("base-spec-differs", "kind", "the grid", CompactJson(model_.axial()),
              CompactJson(base_.axial()));
@@ -228,6 +293,7 @@ class Comparison {
       Differ("base-spec-differs", "kind", "the relative table", CompactJson(model_.relative()),
              CompactJson(base_.relative()));
     }
+    return absl::OkStatus();
   }
 
   void CompareLayers() {

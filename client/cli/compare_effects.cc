@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +24,14 @@ struct Wording {
   double rounding = 0;
 };
 
+// 8x, 1.25x, 1.0000012x: with as many digits as it takes to tell it from 1.
+std::string RatioText(double ratio) {
+  constexpr int kDigits = 3;
+  const double above = ratio - 1;
+  const int zeros = above > 0 && above < 0.1 ? static_cast<int>(-std::log10(above)) : 0;
+  return absl::StrFormat("%.*gx", kDigits + zeros, ratio);
+}
+
 std::string Effect(const std::vector<double>& base, const std::vector<double>& model,
                    const Wording& wording) {
   if (base.size() != model.size()) {
@@ -38,8 +48,8 @@ std::string Effect(const std::vector<double>& base, const std::vector<double>& m
     if (std::isfinite(ratio) && ratio > 0) worst = std::max({worst, ratio, 1 / ratio});
   }
   if (count == 0) return "";
-  return absl::StrFormat("%d of %d %s differ, from %s %d, by up to %.3gx", count, base.size(),
-                         wording.things, wording.first, first, worst);
+  return absl::StrFormat("%d of %d %s differ, from %s %d, by up to %s", count, base.size(),
+                         wording.things, wording.first, first, RatioText(worst));
 }
 
 absl::StatusOr<v1::DescribeTableResponse> Describe(const Client& client,
@@ -67,12 +77,74 @@ absl::StatusOr<std::string> DescribedEffect(const Client& client, const v1::Enco
   return Effect(list(*of_base), list(*of_model), wording);
 }
 
+// The first length at which the frequencies of a scaling are others than those of short sequences,
+// or one well beyond it; 0 where they do not depend on it, or the spec names a length.
+int64_t LongLength(const v1::RopeSpec& rope) {
+  if (rope.has_longrope() && !rope.longrope().has_sequence_length()) {
+    return rope.longrope().original_max_position_embeddings() + 1;
+  }
+  const bool grows = rope.has_dynamic() &&
+                     rope.dynamic().sequence_length() <= rope.dynamic().max_position_embeddings();
+  return grows ? 2 * rope.dynamic().max_position_embeddings() : 0;
+}
+
+v1::EncodingSpec AtLength(v1::EncodingSpec spec, int64_t length) {
+  if (spec.rope().has_longrope()) {
+    spec.mutable_rope()->mutable_longrope()->set_sequence_length(length);
+  } else if (spec.rope().has_dynamic()) {
+    spec.mutable_rope()->mutable_dynamic()->set_sequence_length(length);
+  }
+  return spec;
+}
+
+// The bucket of a distance, by the smallest distance of each.
+int64_t BucketOf(const google::protobuf::RepeatedField<int64_t>& first_distances,
+                 int64_t distance) {
+  return std::upper_bound(first_distances.begin(), first_distances.end(), distance) -
+         first_distances.begin();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> FrequencyEffect(const Client& client, const v1::EncodingSpec& base,
                                             const v1::EncodingSpec& model) {
-  return DescribedEffect(client, base, model, &v1::DescribeTableResponse::inv_freq,
-                         {.things = "frequencies", .first = "pair"});
+  const auto effect_of = [&](const v1::EncodingSpec& a, const v1::EncodingSpec& b) {
+    return DescribedEffect(client, a, b, &v1::DescribeTableResponse::inv_freq,
+                           {.things = "frequencies", .first = "pair"});
+  };
+  const absl::StatusOr<std::string> effect = effect_of(base, model);
+  const int64_t length = std::max(LongLength(base.rope()), LongLength(model.rope()));
+  if (!effect.ok() || length == 0) return effect;
+  const absl::StatusOr<std::string> when_long =
+      effect_of(AtLength(base, length), AtLength(model, length));
+  if (!when_long.ok() || when_long->empty() || *when_long == *effect) {
+    return when_long.ok() ? effect : when_long;
+  }
+  return absl::StrCat(*effect, effect->empty() ? "" : "; ", "at ", length, " positions ",
+                      *when_long);
+}
+
+absl::StatusOr<std::string> BucketEffect(const Client& client, const v1::EncodingSpec& base,
+                                         const v1::EncodingSpec& model) {
+  const absl::StatusOr<v1::DescribeTableResponse> of_base = Describe(client, base);
+  if (!of_base.ok()) return of_base.status();
+  const absl::StatusOr<v1::DescribeTableResponse> of_model = Describe(client, model);
+  if (!of_model.ok()) return of_model.status();
+  // Beyond the larger of the two every distance is in a last bucket.
+  const int64_t distances = std::max(base.t5().max_distance(), model.t5().max_distance());
+  int64_t count = 0;
+  int64_t first = 0;
+  for (int64_t distance = distances - 1; distance >= 0; --distance) {
+    if (BucketOf(of_base->bucket_first_distance(), distance) ==
+        BucketOf(of_model->bucket_first_distance(), distance)) {
+      continue;
+    }
+    ++count;
+    first = distance;
+  }
+  if (count == 0) return "";
+  return absl::StrCat(count, " of ", distances, " distances have another bucket, from distance ",
+                      first);
 }
 
 absl::StatusOr<std::string> SlopeEffect(const Client& client, const v1::EncodingSpec& base,

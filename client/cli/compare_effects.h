@@ -10,7 +10,9 @@
 
 namespace posenc::cli {
 
-// "35 of 64 frequencies differ, from pair 29, by up to 8x"; empty when none does. Two RoPEs.
+// "35 of 64 frequencies differ, from pair 29, by up to 8x"; empty when none does. Where they depend
+// on the length of the sequence, those of a long one too: "at 65536 positions ...". Two RoPEs, or
+// two over a grid.
 absl::StatusOr<std::string> FrequencyEffect(const Client& client, const v1::EncodingSpec& base,
                                             const v1::EncodingSpec& model);
 
@@ -18,6 +20,10 @@ absl::StatusOr<std::string> FrequencyEffect(const Client& client, const v1::Enco
 // float32's rounding. Two ALiBis.
 absl::StatusOr<std::string> SlopeEffect(const Client& client, const v1::EncodingSpec& base,
                                         const v1::EncodingSpec& model);
+
+// "63 of 128 distances have another bucket, from distance 8"; empty when none has. Two T5s.
+absl::StatusOr<std::string> BucketEffect(const Client& client, const v1::EncodingSpec& base,
+                                         const v1::EncodingSpec& model);
 
 // Whether only what is the same for all keys of a query sets it apart from the others of which
 // this is true, and that in float32.

@@ -72,6 +72,14 @@ absl::StatusOr<v1::Arithmetic> ParseArithmetic(absl::string_view name) {
   return UsageError(absl::StrCat("--arithmetic: must be float32 or exact, got ", name));
 }
 
+absl::StatusOr<v1::Compat> ParseCompat(absl::string_view name) {
+  if (name.empty()) return v1::COMPAT_UNSPECIFIED;
+  if (name == "latest") return v1::COMPAT_LATEST;
+  if (name == "5" || name == "5.16") return v1::COMPAT_V5_16;
+  if (name == "4" || name == "4.57") return v1::COMPAT_V4_57;
+  return UsageError(absl::StrCat("--compat: must be 4.57, 5.16 or latest, got ", name));
+}
+
 absl::string_view SafetensorsName(v1::DType dtype) {
   switch (dtype) {
     case v1::DTYPE_F32:

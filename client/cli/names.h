@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "posenc/v1/encoding.pb.h"
+#include "posenc/v1/model_config.pb.h"
 #include "posenc/v1/table.pb.h"
 
 namespace posenc::cli {
@@ -18,6 +19,8 @@ namespace posenc::cli {
 absl::StatusOr<v1::DType> ParseDType(absl::string_view name);
 absl::StatusOr<v1::Layout> ParseLayout(absl::string_view name);
 absl::StatusOr<v1::Arithmetic> ParseArithmetic(absl::string_view name);
+// latest, 5 or 5.16, 4 or 4.57: the version of transformers whose reading is wanted.
+absl::StatusOr<v1::Compat> ParseCompat(absl::string_view name);
 
 // As safetensors names it: F32, BF16, ...
 absl::string_view SafetensorsName(v1::DType dtype);

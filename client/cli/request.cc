@@ -19,6 +19,8 @@ namespace {
 absl::StatusOr<v1::ModelSource> Model(const Arguments& arguments) {
   absl::StatusOr<v1::Arithmetic> arithmetic = ParseArithmetic(arguments.arithmetic);
   if (!arithmetic.ok()) return arithmetic.status();
+  absl::StatusOr<v1::Compat> compat = ParseCompat(arguments.compat);
+  if (!compat.ok()) return compat.status();
   absl::StatusOr<std::string> config_json = ReadModel(*arguments.config);
   if (!config_json.ok()) return config_json.status();
   v1::ModelSource model;
@@ -27,6 +29,7 @@ absl::StatusOr<v1::ModelSource> Model(const Arguments& arguments) {
   model.set_layer_type(arguments.layer_type);
   if (arguments.sequence_length) model.set_sequence_length(*arguments.sequence_length);
   model.set_arithmetic(*arithmetic);
+  model.set_compat(*compat);
   model.set_overrides_json(arguments.hf_overrides);
   return model;
 }

@@ -13,6 +13,7 @@
 #include "lib/base/status.h"
 #include "lib/engine/float_tables.h"
 #include "lib/families/selection.h"
+#include "lib/model_config/places.h"
 #include "lib/model_config/position_limit.h"
 #include "lib/model_config/profile.h"
 #include "lib/model_config/resolve.h"
@@ -27,7 +28,6 @@ constexpr size_t kMaxFreeBlockBytes = size_t{32} << 20;
 struct Source {
   v1::EncodingSpec spec;
   std::optional<v1::ResolvedEncoding> encoding;  // of a model
-  std::string model_type;
   google::protobuf::RepeatedPtrField<v1::Finding> findings;
 };
 
@@ -44,7 +44,6 @@ absl::StatusOr<Source> ResolveSource(Request* request) {
   ASSIGN_OR_RETURN(source.encoding, OneEncoding(resolved));
   RETURN_IF_ERROR(CheckSelection(*source.encoding, request->selection()));
   source.spec = SpecFor(*source.encoding, request->selection(), request->format().layout());
-  source.model_type = resolved.model_type();
   source.findings = resolved.findings();
   return source;
 }
@@ -127,13 +126,14 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(Request* request) {
   // What a serving stack would take comes before what the model says.
   ASSIGN_OR_RETURN(const Profile* profile,
                    ApplyProfile({.encoding = source.encoding ? &*source.encoding : nullptr,
-                                 .model_type = source.model_type,
                                  .spec = &source.spec,
                                  .selection = &selection,
                                  .format = &format,
                                  .findings = &source.findings}));
 
-  ASSIGN_OR_RETURN(CanonicalSpec spec, Canonicalize(std::move(source.spec)));
+  absl::StatusOr<CanonicalSpec> canonical = Canonicalize(std::move(source.spec));
+  if (!canonical.ok() && source.encoding) return AtConfigKey(canonical.status(), *source.encoding);
+  ASSIGN_OR_RETURN(CanonicalSpec spec, std::move(canonical));
   const Family& family = FamilyOf(spec.proto());
   if (source.encoding.has_value()) FillFromModel(family, *source.encoding, &selection, &format);
 
@@ -207,7 +207,9 @@ absl::StatusOr<v1::ResolveModelConfigResponse> Engine::ResolveModelConfig(
                    posenc::ResolveModelConfig(request.model()));
   for (v1::ResolvedEncoding& encoding : *response.mutable_encodings()) {
     if (!encoding.has_spec()) continue;
-    ASSIGN_OR_RETURN(const CanonicalSpec spec, Canonicalize(encoding.spec()));
+    const absl::StatusOr<CanonicalSpec> canonical = Canonicalize(encoding.spec());
+    if (!canonical.ok()) return AtConfigKey(canonical.status(), encoding);
+    const CanonicalSpec& spec = *canonical;
     const Family& family = FamilyOf(spec.proto());
     const auto plan = plans_.FindOrMake(spec.key(), [&] { return family.MakePlan(spec); });
     *encoding.mutable_spec() = spec.proto();

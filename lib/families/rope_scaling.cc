@@ -60,11 +60,6 @@ absl::Status CanonicalizeYarn(double rope_theta, v1::YarnScaling* yarn) {
   if (!yarn->has_beta_slow()) yarn->set_beta_slow(1);
   RETURN_IF_ERROR(CheckBeta("rope.yarn.beta_fast", yarn->beta_fast()));
   RETURN_IF_ERROR(CheckBeta("rope.yarn.beta_slow", yarn->beta_slow()));
-  if (yarn->beta_fast() < yarn->beta_slow()) {
-    return FieldError("rope.yarn.beta_fast",
-                      absl::StrCat("must be at least beta_slow (", yarn->beta_slow(), "), got ",
-                                   yarn->beta_fast()));
-  }
   if (!yarn->has_truncate()) yarn->set_truncate(true);
 
   if (yarn->has_attn_factor()) {

@@ -11,10 +11,14 @@
 #include "absl/strings/str_split.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/places.h"
 #include "lib/model_config/rope_rules.h"
 
 namespace posenc {
 namespace {
+
+constexpr absl::string_view kThetaKeys =
+    "rope_parameters/rope_theta rope_theta theta memory_attention_rope_theta";
 
 v1::GridAxis AxisOf(absl::string_view name) {
   if (name == "t") return v1::GRID_AXIS_T;
@@ -135,10 +139,8 @@ absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse
   ASSIGN_OR_RETURN(const std::vector<int64_t> given, GivenDims(tower, axes.size(), head_dim));
   const std::vector<int64_t> dims =
       given.empty() ? SharedDims(traits, axes.size(), head_dim) : given;
-  ASSIGN_OR_RETURN(
-      const std::optional<double> theta,
-      ReadPositiveNumber(FirstOf(
-          tower.keys, "rope_parameters/rope_theta rope_theta theta memory_attention_rope_theta")));
+  ASSIGN_OR_RETURN(const std::optional<double> theta,
+                   ReadPositiveNumber(FirstOf(tower.keys, kThetaKeys)));
 
   v1::ResolvedEncoding encoding = NewEncoding(tower, "rope");
   encoding.set_rope_type(std::string(traits.rope_type));
@@ -163,6 +165,10 @@ absl::Status ResolveAxialRope(const Tower& tower, v1::ResolveModelConfigResponse
     axis.set_dim(dims[i]);
   }
   RETURN_IF_ERROR(SetTokenOrder(tower, &spec, &facts));
+  AddPlace("rope_theta", tower.keys, kThetaKeys, &encoding);
+  AddPlace("head_dim", tower.keys, "head_dim attention_head_dim hidden_size embed_dim", &encoding);
+  AddPlace("merge_size", tower.keys, "spatial_merge_size", &encoding);
+  AddPlace("window_size", tower.keys, "window_size", &encoding);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

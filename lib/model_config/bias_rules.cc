@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/places.h"
 #include "lib/model_config/rope_rules.h"
 #include "lib/model_config/table_rules.h"
 
@@ -23,6 +24,7 @@ v1::ResolvedEncoding Alibi(const Tower& tower, int64_t num_heads, v1::SlopeRound
   alibi.set_alibi_bias_max(8);
   alibi.set_slope_rounding(rounding);
   alibi.set_form(v1::ALIBI_FORM_RELATIVE_CAUSAL);
+  AddPlace("num_heads", tower.keys, "num_attention_heads n_head n_heads num_heads", &encoding);
   return encoding;
 }
 
@@ -44,6 +46,9 @@ absl::Status ResolveMpt(const Tower& tower, v1::ResolveModelConfigResponse* resp
   ASSIGN_OR_RETURN(const std::optional<double> alibi_bias_max, ReadPositiveNumber(bias_max));
   v1::ResolvedEncoding encoding = Alibi(tower, num_heads, v1::SLOPE_ROUNDING_MPT);
   encoding.mutable_spec()->mutable_alibi()->set_alibi_bias_max(alibi_bias_max.value_or(8));
+  if (bias_max.present()) {
+    AddPlace("alibi_bias_max", tower.keys, "attn_config/alibi_bias_max alibi_bias_max", &encoding);
+  }
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
@@ -115,6 +120,8 @@ absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* respo
         T5Encoding(tower, {used_buckets, used_distance, encoder, tower.family.table.per_layer},
                    heads.value_or(0));
     encoding.set_tower(encoder ? "encoder" : "decoder");
+    AddPlace("num_buckets", tower.keys, "relative_attention_num_buckets", &encoding);
+    AddPlace("max_distance", tower.keys, "relative_attention_max_distance", &encoding);
     *response->add_encodings() = std::move(encoding);
   }
   return absl::OkStatus();

@@ -78,6 +78,9 @@ enum class LayerRule : uint8_t {
   kByKeys,          // of a family that is not known: whichever of these lists its file has
 };
 
+// RopeTraits::rope_types of Phi-3 and kin.
+inline constexpr absl::string_view kDefaultOrLongRope = "default longrope";
+
 enum class QueryScaleRule : uint8_t { kNone, kLlama4, kMinistral, kQwen };
 
 struct RopeTraits {
@@ -117,6 +120,9 @@ struct RopeTraits {
   // A switch whose base some files hold multiplied and others not.
   absl::string_view refused_switch_key = "";
   absl::string_view default_map = "";  // JSON: rope_parameters where the file has none
+  // The rope_types that the family's class takes, separated by spaces; "" for all.
+  absl::string_view rope_types = "";
+  bool mscales_required = false;  // short_mscale and long_mscale of longrope
   absl::string_view mrope_scheme = "";
   std::array<int64_t, 3> mrope_section = {0, 0, 0};
   bool mla_softmax_scale = false;     // mscale_all_dim scales the softmax too

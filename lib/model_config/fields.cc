@@ -134,12 +134,16 @@ absl::StatusOr<JsonValue> OneOf(const JsonValue& object, absl::string_view names
     if (!first.present()) {
       first = value;
     } else if (first.is_number() && value.is_number() && first.number() != value.number()) {
-      return FieldError(value.field(), absl::StrCat("contradicts ", first.field(),
-                                                    ", another name of the same: ", value.Text(),
-                                                    " against ", first.Text()));
+      return Contradiction(value, first);
     }
   }
   return first;
+}
+
+absl::Status Contradiction(const JsonValue& value, const JsonValue& other) {
+  return FieldError(value.field(), absl::StrCat("contradicts ", other.field(),
+                                                ", another name of the same: ", value.Text(),
+                                                " against ", other.Text()));
 }
 
 }  // namespace posenc

@@ -48,8 +48,9 @@ std::string NumberText(double number);
 //
 // FirstOf: the first that has a value; absent when none has.
 JsonValue FirstOf(const JsonValue& object, absl::string_view names);
-// The same, but refuses two that hold different numbers.
+// The same, but refuses two that hold different numbers, with this Contradiction.
 absl::StatusOr<JsonValue> OneOf(const JsonValue& object, absl::string_view names);
+absl::Status Contradiction(const JsonValue& value, const JsonValue& other);
 
 }  // namespace posenc
 

@@ -13,14 +13,13 @@ constexpr v1::Severity kError = v1::SEVERITY_ERROR;
 constexpr std::array kRuleTable = {
     RuleInfo{Rule::kAttentionFactorInteger, "attention-factor-integer", kNote,
              "transformers warns of an attention_factor without a point, and uses it."},
-    RuleInfo{Rule::kAttentionFactorNegative, "attention-factor-negative", kWarning,
-             "cos and sin would change their sign."},
     RuleInfo{Rule::kAttnFactor, "attn-factor", kWarning,
              "attn_factor multiplies the computed factor; transformers ignores it."},
     RuleInfo{Rule::kBandsWithoutRamp, "bands-without-ramp", kNote,
              "low_freq_factor equals high_freq_factor: nothing lies between the two bands."},
     RuleInfo{Rule::kBetasSwapped, "betas-swapped", kWarning,
-             "beta_fast is below beta_slow: some codes name them the other way round."},
+             "beta_fast is below beta_slow: the ramp runs the other way; some codes have the two "
+             "names swapped."},
     RuleInfo{Rule::kCompatDiffers, "compat-differs", kNote,
              "Versions of transformers read this differently; `compat` chooses."},
     RuleInfo{Rule::kFactorBelowOne, "factor-below-one", kWarning,
@@ -49,10 +48,15 @@ constexpr std::array kRuleTable = {
              "rope_type proportional without partial_rotary_factor rotates the whole head."},
     RuleInfo{Rule::kPositionTypeIgnored, "position-type-ignored", kNote,
              "position_embedding_type is a leftover: the family has RoPE."},
+    RuleInfo{Rule::kProportionalFactor, "proportional-factor", kWarning,
+             "rope_type proportional with a factor: transformers divides by it, vLLM and SGLang do "
+             "not."},
     RuleInfo{Rule::kRopeKeyIgnored, "rope-key-ignored", kWarning,
              "A key that changes positions stands where nobody reads it."},
     RuleInfo{Rule::kRopeKeyUnknown, "rope-key-unknown", kNote,
              "A key that this rope_type does not use."},
+    RuleInfo{Rule::kRopeTypeForeign, "rope-type-foreign", kError,
+             "transformers refuses this rope_type in this family."},
     RuleInfo{Rule::kRowsWithoutOffset, "rows-without-offset", kWarning,
              "A learned table without room for the rows before its first token."},
     RuleInfo{Rule::kScalingLost, "scaling-lost", kWarning,
@@ -69,8 +73,8 @@ constexpr std::array kRuleTable = {
              "A reader of the old form takes its default base, most often 10000."},
     RuleInfo{Rule::kTowerUnknown, "tower-unknown", kNote,
              "A nested config of a family that is not known here is left out."},
-    RuleInfo{Rule::kTwoRopeMaps, "two-rope-maps", kWarning,
-             "rope_scaling and rope_parameters name different types; the former is used."},
+    RuleInfo{Rule::kTwoRopeMaps, "two-rope-maps", kError,
+             "rope_scaling replaces rope_parameters whole: what only the latter says is lost."},
 };
 
 // Enough for any author; it bounds the work on a hostile file.

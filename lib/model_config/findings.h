@@ -19,7 +19,6 @@ namespace posenc {
 // In the order of their ids; RuleTable() says what each means.
 enum class Rule : uint8_t {
   kAttentionFactorInteger,
-  kAttentionFactorNegative,
   kAttnFactor,
   kBandsWithoutRamp,
   kBetasSwapped,
@@ -36,8 +35,10 @@ enum class Rule : uint8_t {
   kPartialMismatch,
   kPartialMissing,
   kPositionTypeIgnored,
+  kProportionalFactor,
   kRopeKeyIgnored,
   kRopeKeyUnknown,
+  kRopeTypeForeign,
   kRowsWithoutOffset,
   kScalingLost,
   kSizeDefaulted,

@@ -198,7 +198,7 @@ absl::StatusOr<Groups> NestedGroups(const Tower& tower, const RopeKeys& keys) {
       nope_layers.insert(nope_layers.end(), group.layers.begin(), group.layers.end());
       continue;
     }
-    group.keys = RopeKeys{map, JsonValue()};
+    group.keys = RopeKeys{map};
     groups.push_back(std::move(group));
   }
   for (LayerGroup& group : groups) {

@@ -57,6 +57,12 @@ absl::StatusOr<std::vector<double>> FactorList(const ScalingInput& input, absl::
   return factors;
 }
 
+// What multiplies cos and sin of one list, where the file has it or the family must.
+absl::StatusOr<std::optional<double>> Mscale(const ScalingInput& input, absl::string_view key) {
+  if (input.tower.family.rope.mscales_required) return RequiredFactor(input, key);
+  return ReadPositiveNumber(input.keys.Find(key));
+}
+
 // max_position_embeddings / original, unless the file has a factor of its own.
 absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original) {
   const JsonValue value = input.keys.Find("factor");
@@ -73,6 +79,7 @@ absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original)
     return implied;
   }
   NoteSmallFactor(input, *given);
+  NoteFactorMismatch(input, *given, original);
   const bool beside = input.tower.keys["original_max_position_embeddings"].has_value();
   if (*given == implied || !beside) return *given;
   input.tower.findings.Add(
@@ -143,10 +150,8 @@ absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrop
   if (input.tower.model.has_sequence_length()) {
     longrope->set_sequence_length(input.tower.model.sequence_length());
   }
-  ASSIGN_OR_RETURN(const std::optional<double> short_mscale,
-                   ReadPositiveNumber(input.keys.Find("short_mscale")));
-  ASSIGN_OR_RETURN(const std::optional<double> long_mscale,
-                   ReadPositiveNumber(input.keys.Find("long_mscale")));
+  ASSIGN_OR_RETURN(const std::optional<double> short_mscale, Mscale(input, "short_mscale"));
+  ASSIGN_OR_RETURN(const std::optional<double> long_mscale, Mscale(input, "long_mscale"));
   if (short_mscale.has_value()) longrope->set_short_mscale(*short_mscale);
   if (long_mscale.has_value()) longrope->set_long_mscale(*long_mscale);
   if (!attention_factor.has_value() && !short_mscale.has_value() && factor > 1 && original < 2) {

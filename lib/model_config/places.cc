@@ -1,5 +1,6 @@
 #include "lib/model_config/places.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "google/protobuf/message.h"
+#include "lib/base/status.h"
 #include "lib/model_config/fact_place.h"
 #include "lib/model_config/fields.h"
 #include "posenc/v1/error_details.pb.h"
@@ -51,6 +54,7 @@ void SetPlace(const JsonValue& value, v1::FactPlace* place) {
 void AddValue(absl::string_view fact, const JsonValue& value, v1::ResolvedEncoding* encoding) {
   v1::FactPlace* place = NewPlace(fact, encoding);
   place->set_pointer(value.pointer());
+  place->set_found(value.Text());
   SetPlace(value, place);
 }
 
@@ -90,6 +94,45 @@ void AddWidthPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnc
   if (rotary.has_value()) AddValue("rotary_dim", rotary, encoding);
 }
 
+// Where a parameter of the scaling comes from: the map, or what stands for it beside it.
+JsonValue ParameterOf(const Tower& tower, const LayerGroup& group, absl::string_view name) {
+  const RopeTraits& traits = tower.family.rope;
+  if (const JsonValue value = group.keys.Find(name); value.has_value()) return value;
+  if (name == "factor") {
+    const JsonValue own = group.keys.map["scaling_factor"];
+    return own.has_value() ? own : tower.keys[traits.position_scale_key];
+  }
+  if (name == "max_position_embeddings") return FirstOf(tower.keys, kLengthKeys);
+  const bool beside = name == "original_max_position_embeddings" || name == "partial_rotary_factor";
+  return beside ? tower.keys[name] : JsonValue();
+}
+
+// A place for each parameter of the scaling that the file has.
+void AddScalingPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding) {
+  const v1::RopeSpec& rope = encoding->spec().rope();
+  const auto* reflection = v1::RopeSpec::GetReflection();
+  const auto* scaling = reflection->GetOneofFieldDescriptor(
+      rope, v1::RopeSpec::descriptor()->FindOneofByName("scaling"));
+  if (scaling == nullptr) return;
+  const auto* parameters = scaling->message_type();
+  for (int i = 0; i < parameters->field_count(); ++i) {
+    const std::string& name = parameters->field(i)->name();
+    const JsonValue value = ParameterOf(tower, group, name);
+    if (value.has_value()) AddValue(absl::StrCat(scaling->name(), ".", name), value, encoding);
+  }
+}
+
+// What a refusal is about, of its BadRequest; nothing where the status has none.
+std::optional<v1::BadRequest::FieldViolation> ViolationOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kBadRequest);
+  v1::BadRequest detail;
+  if (!payload || !detail.ParseFromString(std::string(*payload)) ||
+      detail.field_violations().empty()) {
+    return std::nullopt;
+  }
+  return detail.field_violations(0);
+}
+
 // The deepest value that a pointer leads to: itself, or the object that lacks the rest.
 JsonValue Nearest(JsonValue value, absl::string_view pointer) {
   absl::ConsumePrefix(&pointer, "/");
@@ -117,7 +160,7 @@ void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view
   if (!value.present()) value = object[FirstName(names)];
   if (value.present()) return AddValue(fact, value, encoding);
   v1::FactPlace* place = NewPlace(fact, encoding);
-  place->set_pointer(object.PointerOf(FirstName(names)));
+  place->set_pointer(absl::StrCat(object.pointer(), "/", FirstName(names)));
   SetPlace(object, place);
 }
 
@@ -137,6 +180,7 @@ void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnco
   if (in_file) {
     AddPlace("rope_type", group.keys.map, "rope_type type", encoding);
     AddValue("scaling", group.keys.map, encoding);
+    AddScalingPlaces(tower, group, encoding);
   } else {
     AddPlace("rope_type", tower.keys, kMaps, encoding);
     AddPlace("scaling", tower.keys, kMaps, encoding);
@@ -155,24 +199,47 @@ void AddCommonPlaces(const Tower& tower, v1::ResolvedEncoding* encoding) {
         absl::StrSplit(pair, absl::MaxSplits('=', 1));
     AddPlace(absl::StrCat("with:", name_and_key.first), tower.keys, name_and_key.second, encoding);
   }
+  if (encoding->spec().has_sinusoidal()) {
+    AddPlace("d_model", tower.keys, "embed_dim d_model hidden_size n_embd dim", encoding);
+  }
   AddPlace("layers", tower.keys, kLayerKeys, encoding);
   AddPlace("max_position_embeddings", tower.keys, kLengthKeys, encoding);
 }
 
 absl::Status WithPlace(absl::Status status, const JsonValue& root) {
-  const auto payload = status.GetPayload(kBadRequest);
-  v1::BadRequest detail;
-  if (!payload || !detail.ParseFromString(std::string(*payload)) ||
-      detail.field_violations().empty()) {
-    return status;
-  }
-  absl::string_view pointer = detail.field_violations(0).field();
+  const auto violation = ViolationOf(status);
+  if (!violation.has_value()) return status;
+  absl::string_view pointer = violation->field();
   if (!absl::ConsumePrefix(&pointer, root.field())) return status;
+  const JsonValue nearest = Nearest(root, pointer);
   v1::FactPlace place;
   place.set_fact("refused");
   place.set_pointer(std::string(pointer));
-  SetPlace(Nearest(root, pointer), &place);
+  SetPlace(nearest, &place);
+  if (nearest.pointer() == pointer) place.set_found(nearest.Text());
   return WithFactPlace(std::move(status), place);
+}
+
+absl::Status AtConfigKey(absl::Status status, const v1::ResolvedEncoding& encoding) {
+  const auto violation = ViolationOf(status);
+  if (!violation.has_value()) return status;
+  // rope.longrope.long_factor[3] and mrope.rope.longrope.long_factor are longrope.long_factor.
+  absl::string_view fact = violation->field();
+  const size_t dot = fact.find('.');
+  if (dot == absl::string_view::npos) return status;
+  fact.remove_prefix(dot + 1);
+  absl::ConsumePrefix(&fact, "rope.");
+  fact = fact.substr(0, fact.find('['));
+  for (const v1::FactPlace& found : encoding.places()) {
+    if (found.fact() != fact) continue;
+    v1::FactPlace place = found;
+    place.set_fact("refused");
+    // What stands in no line of the file was merged over it.
+    const absl::string_view document = found.line() > 0 ? "config_json" : "overrides_json";
+    return WithFactPlace(
+        FieldError(absl::StrCat(document, found.pointer()), violation->description()), place);
+  }
+  return status;
 }
 
 }  // namespace posenc

@@ -17,7 +17,7 @@ namespace posenc {
 void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view names,
               v1::ResolvedEncoding* encoding);
 
-// The places of a RoPE's facts.
+// The places of a RoPE's facts, and of the parameters of its scaling.
 void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding);
 
 // Of every encoding: its kind, what switches others on, its layers, its length.
@@ -26,6 +26,10 @@ void AddCommonPlaces(const Tower& tower, v1::ResolvedEncoding* encoding);
 // A refusal that names a field of the document (config_json/rope_scaling/factor) with its place
 // (fact_place.h). Any other status as it is.
 absl::Status WithPlace(absl::Status status, const JsonValue& root);
+
+// A refusal that names a field of `encoding`'s spec (rope.yarn.factor), as one of the key of the
+// file that gave it, with its place. Any other status as it is.
+absl::Status AtConfigKey(absl::Status status, const v1::ResolvedEncoding& encoding);
 
 }  // namespace posenc
 

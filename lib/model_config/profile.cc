@@ -4,10 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "lib/base/status.h"
 #include "lib/model_config/position_limit.h"
 #include "lib/model_config/profile_findings.h"
@@ -36,8 +38,8 @@ struct Profile {
   absl::string_view name;
   absl::string_view versioned;
   v1::Layout layout;
-  bool checkpoint_dtype;           // else float32
-  Names float32_model_types = {};  // exceptions of checkpoint_dtype
+  bool checkpoint_dtype;                       // else float32
+  absl::string_view float32_model_types = "";  // exceptions of checkpoint_dtype, as in family rows
   Names tensor_names = {};
   RowRule rows = {};
   // Of multi-head latent attention, where it is another.
@@ -47,6 +49,8 @@ struct Profile {
   bool longrope_checkpoint_dtype = false;
   // A config with this makes tables of another kind, which the profile does not have.
   absl::string_view refused_fact = "";
+  // rope_types and variants of them that the stack refuses, separated by spaces.
+  absl::string_view unknown_types = "";
 };
 
 namespace {
@@ -65,7 +69,9 @@ constexpr std::array kProfiles = {
             .versioned = "hf-1",
             .layout = v1::LAYOUT_COS_AND_SIN_FULL,
             .checkpoint_dtype = true,
-            .float32_model_types = {"olmo", "olmo2", "olmo3", "flex_olmo"}},
+            .float32_model_types = "olmo olmo2 olmo3 flex_olmo ernie4_5 ernie4_5_moe "
+                                   "ernie4_5_vl_moe ernie4_5_vl_moe_text",
+            .unknown_types = "ntk"},
     Profile{"onnx", "onnx-1", v1::LAYOUT_COS_AND_SIN_HALF, true},
     Profile{.name = "sglang",
             .versioned = "sglang-1",
@@ -77,7 +83,8 @@ constexpr std::array kProfiles = {
                      .longrope = LongRope::kShortThenLong},
             .short_then_long_names = {"long_short_cos_sin_cache"},
             .longrope_checkpoint_dtype = true,
-            .refused_fact = kDualChunk},
+            .refused_fact = kDualChunk,
+            .unknown_types = "ntk yarn_telechat3"},
     Profile{.name = "trtllm",
             .versioned = "trtllm-1",
             .layout = v1::LAYOUT_PAIRS,
@@ -102,7 +109,7 @@ constexpr std::array kProfiles = {
             .versioned = "vllm-1",
             .layout = v1::LAYOUT_COS_SIN,
             .checkpoint_dtype = true,
-            .float32_model_types = {"deepseek_v4", "gpt_oss", "kimi_k3"},
+            .float32_model_types = "deepseek_v4 gpt_oss kimi_k3",
             .rows = {.linear_times_factor = true,
                      .yarn_original_times_factor = true,
                      .mrope_multiple = 4,
@@ -117,8 +124,9 @@ constexpr auto kVersionedNames = [] {
   return names;
 }();
 
-bool Contains(const Names& names, absl::string_view name) {
-  return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+bool Contains(absl::string_view names, absl::string_view name) {
+  const std::vector<absl::string_view> list = absl::StrSplit(names, ' ', absl::SkipEmpty());
+  return std::find(list.begin(), list.end(), name) != list.end();
 }
 
 // Far beyond what a selection may hold, where it is refused by its own rule.
@@ -167,7 +175,8 @@ v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
   const bool of_checkpoint = profile.checkpoint_dtype || (profile.longrope_checkpoint_dtype &&
                                                           request.spec->rope().has_longrope());
   const bool float32 = IsComplex(profile, request) || !of_checkpoint ||
-                       Contains(profile.float32_model_types, request.model_type);
+                       (request.encoding != nullptr &&
+                        Contains(profile.float32_model_types, request.encoding->model_type()));
   return float32 ? v1::DTYPE_F32 : CheckpointDType(request.encoding);
 }
 
@@ -193,7 +202,26 @@ void SetRows(const Profile& profile, const ProfiledRequest& request, int64_t max
   request.selection->mutable_position_range()->set_end(rows);
 }
 
+// A profile makes the table of a text tower's RoPE: rows of positions.
+absl::Status CheckKind(const ProfiledRequest& request) {
+  if (request.spec->has_rope()) return absl::OkStatus();
+  if (request.encoding == nullptr || !request.spec->has_axial_rope()) {
+    return FieldError("format.profile", "applies to rope only");
+  }
+  return FieldError(
+      "format.profile",
+      absl::StrCat("has no table of the ", request.encoding->tower(), " tower (rope_type ",
+                   request.encoding->rope_type(), " of ", request.encoding->model_type(),
+                   "): its rows are patches of a grid that the stack takes from each image; ask "
+                   "for them by grid without a profile"));
+}
+
 absl::Status CheckTables(const Profile& profile, const v1::ResolvedEncoding& encoding) {
+  for (const std::string& type : {encoding.rope_type(), encoding.variant()}) {
+    if (!Contains(profile.unknown_types, type)) continue;
+    return FieldError("format.profile", absl::StrCat(profile.name, " does not know rope_type ",
+                                                     type, " and refuses this config"));
+  }
   for (const v1::FactPlace& place : encoding.places()) {
     if (profile.refused_fact.empty() || place.fact() != profile.refused_fact) continue;
     return FieldError(
@@ -229,7 +257,7 @@ absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
     return FieldError("format.max_model_len", "needs a profile");
   }
   ASSIGN_OR_RETURN(const Profile* profile, FindProfile(format.profile()));
-  if (!request.spec->has_rope()) return FieldError("format.profile", "applies to rope only");
+  RETURN_IF_ERROR(CheckKind(request));
   if (format.has_max_model_len() && format.max_model_len() < 1) {
     return FieldError("format.max_model_len",
                       absl::StrCat("must be at least 1, got ", format.max_model_len()));

@@ -33,7 +33,6 @@ std::span<const absl::string_view> ProfileNames();
 struct ProfiledRequest {
   // Null for a bare spec: then there are no rows to fill in.
   const v1::ResolvedEncoding* encoding;
-  absl::string_view model_type;  // picks the stack's exceptions
   v1::EncodingSpec* spec;
   v1::Selection* selection;
   v1::TensorFormat* format;
@@ -42,7 +41,8 @@ struct ProfiledRequest {
 
 // Fills in what is unset, and the versioned name, and adds a finding for each key of the
 // config that the stack would ignore or read otherwise. Null where the format names no
-// profile. Refuses a profile of what is no RoPE, and max_model_len without one.
+// profile. Refuses by name what the stack has no such table of (no RoPE, a grid's, a type that it
+// does not know), and max_model_len without a profile.
 absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request);
 
 // The stack's names for the tensors of a table, in their order; empty where they are the

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
 #include "posenc/v1/encoding.pb.h"
@@ -11,13 +13,20 @@
 namespace posenc {
 namespace {
 
-// Where a row holds.
+// Where a row holds, of files that have its key.
 enum class When : uint8_t {
   kAlways,
-  kLatent,     // DeepSeek and kin: a code path of their own
-  kNotLatent,  // anything else
+  kLatent,      // DeepSeek and kin: a code path of their own
+  kDeepseekV4,  // another one
+  kTelechat3,   // a YaRN with a coefficient of its own
+  kPlain,       // none of these
+  kPlainPair,   // the same where mscale and mscale_all_dim decide, the family's defaults too
+  kAlone,       // one of the two without the other
+  kLatentAlone,
+  kNamedNtk,  // rope_type ntk
+  // Whether the file has the key or not: it is about the length, not about where that stands.
+  kEveryFile,
   kSeveralAxes,
-  kAlone,  // mscale without mscale_all_dim
   kUnset,  // the file has no such key
 };
 
@@ -28,12 +37,18 @@ struct UnheededKey {
   absl::string_view key;      // the field of the scaling
   When when;
   absl::string_view effect;
+  absl::string_view unless = "";  // a value with which it makes no difference
 };
 
 constexpr absl::string_view kFormula = "multiplies by 0.1 ln(factor) + 1 instead";
 constexpr absl::string_view kByLengths =
     "takes max_position_embeddings / original_max_position_embeddings instead";
 constexpr absl::string_view kMultiplierByLengths = "computes it from the lengths instead";
+constexpr absl::string_view kByMscales = "uses the mscale formula instead";
+constexpr absl::string_view kMscaleAlone =
+    "multiplies by 0.1 mscale ln(factor) + 1 without mscale_all_dim";
+constexpr absl::string_view kAllDimAlone =
+    "divides by 0.1 mscale_all_dim ln(factor) + 1 without mscale";
 constexpr absl::string_view kDividesPositions =
     "divides positions by it, not frequencies: other roundings unless it is a power of two";
 constexpr absl::string_view kUndivided = "does not divide the frequencies";
@@ -46,89 +61,131 @@ constexpr absl::string_view kGrownWithout =
 // Of the dates in profile.cc.
 constexpr UnheededKey kUnheededKeys[] = {
     {"vllm", "linear", "factor", When::kAlways, kDividesPositions},
-    {"vllm", "yarn", "attention_factor", When::kAlways, kFormula},
-    {"vllm", "yarn", "mscale", When::kNotLatent, kFormula},
-    {"vllm", "yarn", "mscale_all_dim", When::kNotLatent, kFormula},
-    {"vllm", "yarn", "truncate", When::kLatent, kAlwaysTruncates},
+    {"vllm", "yarn", "attention_factor", When::kPlain, kFormula},
+    {"vllm", "yarn", "attention_factor", When::kLatent, kByMscales},
+    {"vllm", "yarn", "attention_factor", When::kDeepseekV4, "multiplies by 1 instead", "1"},
+    {"vllm", "yarn", "attention_factor", When::kTelechat3,
+     "multiplies by 0.07 ln(factor) + 1 instead"},
+    {"vllm", "yarn", "factor", When::kTelechat3, kByLengths},
+    {"vllm", "yarn", "mscale", When::kPlainPair, kFormula},
+    {"vllm", "yarn", "mscale_all_dim", When::kPlainPair, kFormula},
+    {"vllm", "yarn", "mscale", When::kLatentAlone, kMscaleAlone, "1"},
+    {"vllm", "yarn", "mscale_all_dim", When::kLatentAlone, kAllDimAlone},
+    {"vllm", "yarn", "truncate", When::kLatent, kAlwaysTruncates, "true"},
+    {"vllm", "yarn", "truncate", When::kDeepseekV4, kAlwaysTruncates, "true"},
     {"vllm", "yarn", "original_max_position_embeddings", When::kSeveralAxes,
      "takes four times as much in the correction range"},
     {"vllm", "dynamic", "factor", When::kAlways, kUnscaled},
+    {"vllm", "ntk", "factor", When::kAlways,
+     "takes factor times as many positions, for which the table has no rows"},
+    {"vllm", "ntk", "alpha", When::kNamedNtk, "takes factor alone, and fails without it"},
     {"vllm", "longrope", "factor", When::kAlways, kByLengths},
     {"vllm", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
-    {"vllm", "longrope", "original_max_position_embeddings", When::kAlways,
+    {"vllm", "longrope", "original_max_position_embeddings", When::kEveryFile,
      "takes the long rows for all positions once max_model_len exceeds it, else the short ones"},
-    {"vllm", "proportional", "factor", When::kAlways, kUndivided},
+    {"vllm", "proportional", "factor", When::kAlways, kUndivided, "1"},
 
     {"sglang", "linear", "factor", When::kAlways, kDividesPositions},
     {"sglang", "linear", "factor", When::kAlways, kGrownWithout},
     {"sglang", "yarn", "factor", When::kAlways, kGrownWithout},
     {"sglang", "dynamic", "factor", When::kAlways, kGrownWithout},
-    {"sglang", "yarn", "attention_factor", When::kAlways, kFormula},
-    {"sglang", "yarn", "mscale", When::kNotLatent, kFormula},
-    {"sglang", "yarn", "mscale_all_dim", When::kNotLatent, kFormula},
-    {"sglang", "yarn", "truncate", When::kLatent, kAlwaysTruncates},
+    {"sglang", "yarn", "attention_factor", When::kPlain, kByMscales},
+    {"sglang", "yarn", "attention_factor", When::kLatent, kByMscales},
+    {"sglang", "yarn", "mscale", When::kLatentAlone, kMscaleAlone, "1"},
+    {"sglang", "yarn", "mscale_all_dim", When::kLatentAlone, kAllDimAlone},
+    {"sglang", "yarn", "truncate", When::kLatent, kAlwaysTruncates, "true"},
     {"sglang", "dynamic", "factor", When::kAlways,
      "scales for factor times the trained length, whatever the sequence"},
     {"sglang", "longrope", "factor", When::kAlways, kByLengths},
     {"sglang", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
-    {"sglang", "longrope", "original_max_position_embeddings", When::kAlways,
+    {"sglang", "longrope", "original_max_position_embeddings", When::kEveryFile,
      "takes the long rows for a batch once a position exceeds it, one later than transformers"},
-    {"sglang", "proportional", "factor", When::kAlways, kUndivided},
+    {"sglang", "proportional", "factor", When::kAlways, kUndivided, "1"},
 
-    {"trtllm", "yarn", "attention_factor", When::kAlways, "uses the mscale formula instead"},
+    {"trtllm", "yarn", "attention_factor", When::kAlways, kByMscales},
     {"trtllm", "yarn", "attn_factor", When::kAlways, kUnread},
-    {"trtllm", "yarn", "mscale", When::kAlone,
-     "multiplies by 0.1 mscale ln(factor) + 1 without mscale_all_dim"},
-    {"trtllm", "yarn", "truncate", When::kAlways, kAlwaysTruncates},
+    {"trtllm", "yarn", "mscale", When::kAlone, kMscaleAlone, "1"},
+    {"trtllm", "yarn", "truncate", When::kAlways, kAlwaysTruncates, "true"},
     {"trtllm", "dynamic", "factor", When::kAlways, kUnscaled},
     {"trtllm", "longrope", "factor", When::kAlways, kByLengths},
     {"trtllm", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
     {"trtllm", "longrope", "short_factor", When::kAlways,
      "builds the whole table by the long list unless max_seq_len fits the original length"},
 
-    {"onnx", "yarn", "attention_factor", When::kAlways, "uses the mscale formula instead"},
+    {"onnx", "yarn", "attention_factor", When::kAlways, kByMscales},
     {"onnx", "yarn", "attn_factor", When::kAlways, kUnread},
     {"onnx", "yarn", "mscale", When::kAlone, "multiplies by mscale itself"},
-    {"onnx", "yarn", "truncate", When::kAlways, "never rounds the correction range"},
+    {"onnx", "yarn", "truncate", When::kAlways, "never rounds the correction range", "false"},
     {"onnx", "yarn", "beta_fast", When::kUnset, "exports no YaRN where it is missing"},
     {"onnx", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
 
     {"hf", "yarn", "attn_factor", When::kAlways, kUnread},
 };
 
-// The scaling of `rope` when it is the field `name`, else null.
-const google::protobuf::Message* ScalingOf(const v1::RopeSpec& rope, absl::string_view name) {
+// Whether the scaling of `rope` is the field `name`.
+bool HasScaling(const v1::RopeSpec& rope, absl::string_view name) {
   const auto* field = v1::RopeSpec::descriptor()->FindFieldByName(std::string(name));
-  const auto* reflection = v1::RopeSpec::GetReflection();
-  if (field == nullptr || !reflection->HasField(rope, field)) return nullptr;
-  return &reflection->GetMessage(rope, field);
+  return field != nullptr && v1::RopeSpec::GetReflection()->HasField(rope, field);
 }
 
-bool IsSet(const google::protobuf::Message& message, absl::string_view key) {
-  const auto* field = message.GetDescriptor()->FindFieldByName(std::string(key));
-  if (field == nullptr) return false;
-  const auto* reflection = message.GetReflection();
-  return field->is_repeated() ? reflection->FieldSize(message, field) > 0
-                              : reflection->HasField(message, field);
+// Where the file has the key of a scaling; null where it has none, and the spec's value is
+// computed, or the family's.
+const v1::FactPlace* PlaceOf(const v1::ResolvedEncoding& encoding, absl::string_view scaling,
+                             absl::string_view key) {
+  const std::string fact = absl::StrCat(scaling, ".", key);
+  for (const v1::FactPlace& place : encoding.places()) {
+    if (place.fact() == fact) return &place;
+  }
+  return nullptr;
+}
+
+// 1 and 1.0 alike.
+bool IsSame(absl::string_view found, absl::string_view value) {
+  double a = 0;
+  double b = 0;
+  const bool numbers = absl::SimpleAtod(found, &a) && absl::SimpleAtod(value, &b);
+  return numbers ? a == b : found == value;
 }
 
 bool Holds(const UnheededKey& row, const v1::ResolvedEncoding& encoding) {
-  const google::protobuf::Message* scaling = ScalingOf(encoding.spec().rope(), row.scaling);
-  if (scaling == nullptr) return false;
-  const bool is_set = IsSet(*scaling, row.key);
+  if (!HasScaling(encoding.spec().rope(), row.scaling)) return false;
+  const v1::YarnScaling& yarn = encoding.spec().rope().yarn();
+  const bool deepseek_v4 = encoding.model_type() == "deepseek_v4";
+  const bool telechat3 = encoding.variant() == "yarn_telechat3";
+  const bool latent = encoding.rotary_channels_last() && !deepseek_v4;
+  const bool plain = !latent && !deepseek_v4 && !telechat3;
+  const auto in_file = [&](absl::string_view key) {
+    return PlaceOf(encoding, row.scaling, key) != nullptr;
+  };
+  const bool alone = in_file("mscale") != in_file("mscale_all_dim");
+  const v1::FactPlace* place = PlaceOf(encoding, row.scaling, row.key);
+  if (place != nullptr && IsSame(place->found(), row.unless)) return false;
   switch (row.when) {
     case When::kAlways:
-      return is_set;
+      return place != nullptr;
     case When::kLatent:
-      return is_set && encoding.rotary_channels_last();
-    case When::kNotLatent:
-      return is_set && !encoding.rotary_channels_last();
-    case When::kSeveralAxes:
-      return is_set && encoding.has_mrope();
+      return place != nullptr && latent;
+    case When::kDeepseekV4:
+      return place != nullptr && deepseek_v4;
+    case When::kTelechat3:
+      return place != nullptr && telechat3;
+    case When::kPlain:
+      return place != nullptr && plain;
+    case When::kPlainPair:
+      return plain && yarn.has_mscale() && yarn.has_mscale_all_dim() &&
+             !yarn.has_attention_factor();
     case When::kAlone:
-      return is_set && !IsSet(*scaling, "mscale_all_dim");
+      return place != nullptr && alone && !in_file("attention_factor");
+    case When::kLatentAlone:
+      return place != nullptr && latent && alone && !in_file("attention_factor");
+    case When::kNamedNtk:
+      return place != nullptr && encoding.rope_type() == "ntk";
+    case When::kEveryFile:
+      return true;
+    case When::kSeveralAxes:
+      return encoding.has_mrope();
     case When::kUnset:
-      return !is_set;
+      return place == nullptr;
   }
   return false;
 }
@@ -138,13 +195,20 @@ bool IsOf(absl::string_view stack, absl::string_view profile) {
   return profile == stack || absl::StartsWith(profile, absl::StrCat(stack, "_"));
 }
 
-// On the line of the map, which is most often one line.
-void SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view key, v1::Finding* finding) {
-  for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() != "scaling") continue;
-    finding->set_pointer(absl::StrCat(place.pointer(), "/", key));
+// At the key, or where it would stand: in the map.
+void SetPlace(const v1::ResolvedEncoding& encoding, const UnheededKey& row, v1::Finding* finding) {
+  const auto set = [&](const v1::FactPlace& place, std::string pointer) {
+    finding->set_pointer(std::move(pointer));
     finding->set_line(place.line());
     finding->set_column(place.column());
+  };
+  if (const v1::FactPlace* place = PlaceOf(encoding, row.scaling, row.key)) {
+    set(*place, place->pointer());
+    finding->set_found(place->found());
+    return;
+  }
+  for (const v1::FactPlace& place : encoding.places()) {
+    if (place.fact() == "scaling") set(place, absl::StrCat(place.pointer(), "/", row.key));
   }
 }
 
@@ -157,7 +221,7 @@ void AddProfileFindings(absl::string_view profile, const v1::ResolvedEncoding& e
     v1::Finding* finding = findings->Add();
     finding->set_severity(v1::SEVERITY_NOTE);
     finding->set_rule("profile-ignores-key");
-    SetPlace(encoding, row.key, finding);
+    SetPlace(encoding, row, finding);
     finding->set_message(absl::StrCat(row.profile, " does not heed ", row.key, " of rope_type ",
                                       row.scaling, ": it ", row.effect, ". This table heeds it."));
   }

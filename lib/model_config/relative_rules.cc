@@ -11,6 +11,7 @@
 #include "lib/base/status.h"
 #include "lib/model_config/bias_rules.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/places.h"
 #include "lib/model_config/table_rules.h"
 
 namespace posenc {
@@ -101,6 +102,10 @@ absl::Status ResolveDeberta(const Tower& tower, v1::ResolveModelConfigResponse* 
     index.mutable_deberta()->set_position_buckets(buckets > 0 ? buckets : 0);
     index.mutable_deberta()->set_max_relative_positions(limit);
   }
+  const absl::string_view family = index.has_deberta() ? "deberta" : "deberta_v1";
+  AddPlace(absl::StrCat(family, ".position_buckets"), tower.keys, "position_buckets", &encoding);
+  AddPlace(absl::StrCat(family, ".max_relative_positions"), tower.keys,
+           given > 0 ? "max_relative_positions" : "max_position_embeddings", &encoding);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

@@ -105,8 +105,27 @@ absl::StatusOr<JsonValue> MapAt(const JsonValue& value) {
   return value.size() == 0 ? JsonValue() : value;
 }
 
-// Both forms in one file: rope_scaling wins, as in transformers 5, and the other
-// fills in what it leaves out (there it would be lost).
+// What rope_parameters alone says, beside a rope_scaling that replaces it.
+void NoteLostKeys(const Tower& tower, const JsonValue& scaling, const JsonValue& parameters) {
+  for (const JsonValue& value : parameters.children()) {
+    const absl::string_view key = value.key();
+    const JsonValue beside = tower.keys[key];
+    const bool said_beside =
+        value.is_number() && beside.is_number() && value.number() == beside.number();
+    if (!value.has_value() || key == "rope_type" || key == "type" || said_beside ||
+        scaling[key].has_value()) {
+      continue;
+    }
+    tower.findings.Add(Rule::kTwoRopeMaps, value,
+                       {.message = absl::StrCat("rope_scaling replaces rope_parameters whole, so "
+                                                "this ",
+                                                key, " is lost."),
+                        .expected = absl::StrCat(key, " inside rope_scaling"),
+                        .fix = absl::StrCat("\"", key, "\": ", value.Text())});
+  }
+}
+
+// Both forms in one file: rope_scaling replaces the other, as in transformers 5.
 absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
                                   const JsonValue& parameters) {
   ASSIGN_OR_RETURN(const JsonValue old_type, TypeIn(tower, scaling));
@@ -122,7 +141,7 @@ absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
       tower.findings.Add(
           Rule::kTwoRopeMaps, scaling,
           {.message = absl::StrCat("rope_scaling says ", old_name, ", rope_parameters says ",
-                                   new_name, "; the former is used."),
+                                   new_name, "; the former replaces the latter whole."),
            .found = old_name,
            .expected = new_name});
     }
@@ -134,7 +153,26 @@ absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
                                                     value.Text(), " against ", other.Text()));
     }
   }
-  return RopeKeys{scaling, parameters};
+  NoteLostKeys(tower, scaling, parameters);
+  return RopeKeys{scaling};
+}
+
+// Phi-3's first files called a LongRoPE yarn: its lists tell them apart.
+std::string TypeInFamily(const Tower& tower, const RopeKeys& keys, std::string rope_type) {
+  const bool has_lists = keys.Find("short_factor").present() && keys.Find("long_factor").present();
+  const bool longrope = tower.family.rope.rope_types == kDefaultOrLongRope;
+  return longrope && rope_type == "yarn" && has_lists ? "longrope" : rope_type;
+}
+
+// A type that the family's own class refuses: nobody has run the model with it.
+void NoteForeignType(const Tower& tower, const JsonValue& type, absl::string_view rope_type) {
+  const absl::string_view allowed = tower.family.rope.rope_types;
+  const std::vector<absl::string_view> names = absl::StrSplit(allowed, ' ', absl::SkipEmpty());
+  if (names.empty() || std::find(names.begin(), names.end(), rope_type) != names.end()) return;
+  tower.findings.Add(Rule::kRopeTypeForeign, type,
+                     {.message = absl::StrCat("transformers refuses rope_type ", rope_type,
+                                              " in this family; it is read as in others."),
+                      .expected = absl::StrCat("one of ", absl::StrJoin(names, ", "))});
 }
 
 // FoPE multiplies cos and sin by learned matrices (vLLM, LMDeploy): no config gives its table.
@@ -160,7 +198,7 @@ absl::Status RefuseFope(const RopeKeys& keys) {
 
 JsonValue RopeKeys::Find(absl::string_view key) const {
   const JsonValue value = map[key];
-  return value.has_value() ? value : fallback[key];
+  return value.has_value() ? value : JsonValue();
 }
 
 absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower) {
@@ -179,9 +217,9 @@ absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower) {
     ASSIGN_OR_RETURN(scaling, MapAt(tower.keys[traits.map_key]));
   }
   if (scaling.present() && parameters.present()) return BothMaps(tower, scaling, parameters);
-  if (scaling.present()) return RopeKeys{scaling, JsonValue()};
-  if (parameters.present()) return RopeKeys{parameters, JsonValue()};
-  if (!traits.default_map.empty()) return RopeKeys{DefaultMap(traits.default_map), JsonValue()};
+  if (scaling.present()) return RopeKeys{scaling};
+  if (parameters.present()) return RopeKeys{parameters};
+  if (!traits.default_map.empty()) return RopeKeys{DefaultMap(traits.default_map)};
   return RopeKeys();
 }
 
@@ -195,16 +233,16 @@ absl::StatusOr<RopeTypeName> RopeTypeOf(const Tower& tower, const RopeKeys& keys
                         absl::StrCat("is required beside ", scaling.key(),
                                      ": without it the scaling would be ignored"));
     }
-    ASSIGN_OR_RETURN(type, TypeIn(tower, keys.fallback));
-    if (!type.present()) return RopeTypeName();
+    return RopeTypeName();
   }
-  const std::string rope_type = WithoutAlias(type.string());
+  const std::string rope_type = TypeInFamily(tower, keys, WithoutAlias(type.string()));
   std::vector<absl::string_view> known;
   for (const RopeTypeRow& row : kRopeTypes) known.push_back(row.name);
   if (std::find(known.begin(), known.end(), rope_type) == known.end()) {
     return FieldError(type.field(), absl::StrCat("must be one of ", absl::StrJoin(known, ", "),
                                                  ", got ", type.Describe()));
   }
+  NoteForeignType(tower, type, rope_type);
   return RopeTypeName{rope_type, std::string(type.string())};
 }
 

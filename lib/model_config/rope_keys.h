@@ -19,18 +19,17 @@
 
 namespace posenc {
 
-// The maps of one layer type.
+// The map of one layer type.
 struct RopeKeys {
-  JsonValue map = {};       // rope_scaling, else rope_parameters; absent: the file has neither
-  JsonValue fallback = {};  // rope_parameters beside a rope_scaling
+  JsonValue map = {};  // rope_scaling, else rope_parameters; absent: the file has neither
 
-  // The first that has a value; absent when neither has.
+  // Absent where the map has no such value.
   JsonValue Find(absl::string_view key) const;
   bool present() const { return map.present(); }
 };
 
-// The maps of a tower, the family's default where it has none. Refuses a map that
-// is no object, and two whose types contradict each other.
+// The map of a tower, the family's default where it has none. Of two rope_scaling
+// holds, whole. Refuses a map that is no object, and two that contradict each other.
 absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower);
 
 // What a map names its type.

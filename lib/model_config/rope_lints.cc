@@ -6,12 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "lib/model_config/rope_theta.h"
 
 namespace posenc {
 namespace {
 
-constexpr std::array<absl::string_view, 3> kBaseKeys = {"rotary_emb_base", "rotary_base",
-                                                        "rope_base"};
 constexpr std::array<absl::string_view, 4> kWidthKeys = {"rotary_dim", "rotary_pct", "rope_pct",
                                                          "rotary_emb_fraction"};
 constexpr std::array<absl::string_view, 5> kLayerKeys = {"no_rope_layers", "rope_local_base_freq",
@@ -32,11 +31,17 @@ void NoteUnread(const Tower& tower, absl::string_view key, absl::string_view wha
 
 }  // namespace
 
+void NoteUnreadBase(const Tower& tower, double rope_theta) {
+  for (absl::string_view key : absl::StrSplit(kBaseNames, ' ')) {
+    const JsonValue base = tower.keys[key];
+    if (key == "rope_theta" || Reads(tower.family.rope.theta_keys, key)) continue;
+    if (base.is_number() && base.number() == rope_theta) continue;
+    NoteUnread(tower, key, "a base");
+  }
+}
+
 void NoteUnreadKeys(const Tower& tower) {
   const RopeTraits& traits = tower.family.rope;
-  for (absl::string_view key : kBaseKeys) {
-    if (!Reads(traits.theta_keys, key)) NoteUnread(tower, key, "a base");
-  }
   for (absl::string_view key : kWidthKeys) {
     if (Reads(traits.partial_keys, key) || key == traits.rotary_dim_key) continue;
     NoteUnread(tower, key, "a width");

@@ -12,8 +12,10 @@ namespace posenc {
 // A factor, type or ratio where a reader of the map cannot see it.
 void NoteMisplacedKeys(const Tower& tower, const RopeKeys& keys);
 
-// A key that means another base, width or choice of layers where it is read, and is not
-// read in this family.
+// A key that means another base than `rope_theta` where it is read, and is not read in this family.
+void NoteUnreadBase(const Tower& tower, double rope_theta);
+
+// The same of a width, or of a choice of layers.
 void NoteUnreadKeys(const Tower& tower);
 
 // Llama 3.1 to 3.3 without their llama3 block: it was dropped to get past a reader

@@ -23,7 +23,8 @@ namespace posenc {
 namespace {
 
 // Which code's variant of the type it is.
-std::string VariantOf(const Tower& tower, const v1::RopeSpec& rope) {
+std::string VariantOf(const Tower& tower, const RopeTypeName& type, const v1::RopeSpec& rope) {
+  if (type.written == "telechat3-yarn") return "yarn_telechat3";
   if (rope.ntk().has_alpha()) return "dynamic_alpha";
   const absl::string_view of_family = tower.family.rope.variant;
   if (rope.dynamic().growth() == v1::DYNAMIC_GROWTH_POWER_OF_TWO) {
@@ -40,6 +41,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   ASSIGN_OR_RETURN(const RopeWidth width, WidthOf(tower, group, type.rope_type));
   ASSIGN_OR_RETURN(const double theta, RopeTheta(tower, group));
   NoteMisplacedKeys(tower, group.keys);
+  if (group.theta_keys.empty()) NoteUnreadBase(tower, theta);
   NoteUnreadKeys(tower);
 
   v1::ResolvedEncoding encoding = NewEncoding(tower, "rope");
@@ -71,7 +73,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   } else {
     encoding.set_rope_type(own_type);
   }
-  encoding.set_variant(VariantOf(tower, rope));
+  encoding.set_variant(VariantOf(tower, type, rope));
   RETURN_IF_ERROR(SetMrope(input, &encoding));
   RETURN_IF_ERROR(SetQueryScale(input, &encoding));
   if (width.channels_last) encoding.set_softmax_scale_multiplier(MlaSoftmaxScale(input));

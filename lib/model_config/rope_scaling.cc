@@ -23,6 +23,13 @@ absl::Status SetProportional(const ScalingInput& input, v1::ProportionalScaling*
   ASSIGN_OR_RETURN(const std::optional<double> factor,
                    ReadPositiveNumber(input.keys.Find("factor")));
   if (factor.has_value()) proportional->set_factor(*factor);
+  if (factor.value_or(1) != 1) {
+    input.tower.findings.Add(
+        Rule::kProportionalFactor, input.keys.Find("factor"),
+        {.message = "transformers divides the frequencies by factor, as here, and calls the key "
+                    "unrecognized; vLLM and SGLang do not.",
+         .expected = "no factor"});
+  }
   constexpr absl::string_view kPartial = "partial_rotary_factor";
   for (const JsonValue& value : {input.keys.Find(kPartial), input.tower.keys[kPartial]}) {
     ASSIGN_OR_RETURN(const std::optional<double> partial, ReadNumber(value));
@@ -87,7 +94,8 @@ void NoteSwappedBetas(const ScalingInput& input, std::optional<double> fast,
       Rule::kBetasSwapped, value,
       {.message = absl::StrCat("beta_fast (", NumberText(fast.value_or(32)),
                                ") is below beta_slow (", NumberText(slow.value_or(1)),
-                               "); some codes name them the other way round."),
+                               "): the ramp runs the other way, from interpolated to kept "
+                               "frequencies. Some codes have the two names swapped."),
        .expected = "beta_fast 32, beta_slow 1",
        .fix = absl::StrCat("\"beta_fast\": ", NumberText(slow.value_or(1)),
                            ", \"beta_slow\": ", NumberText(fast.value_or(32)))});

@@ -23,8 +23,8 @@ class ThetaRule {
     const JsonValue inner = group_.keys.Find("rope_theta");
     ASSIGN_OR_RETURN(const std::optional<double> outer_theta, ReadPositiveNumber(outer));
     ASSIGN_OR_RETURN(const std::optional<double> inner_theta, ReadPositiveNumber(inner));
+    RETURN_IF_ERROR(CheckOtherNames(inner, outer));
     if (inner_theta.has_value()) {
-      if (outer_theta.has_value() && *outer_theta != *inner_theta) NoteTwoBases(inner, outer);
       if (!outer_theta.has_value() && *inner_theta != default_) NoteNewFormOnly(inner);
       return *inner_theta;
     }
@@ -36,6 +36,25 @@ class ThetaRule {
   absl::StatusOr<JsonValue> Outer() const {
     if (group_.theta_value.has_value()) return group_.theta_value;
     return OneOf(tower_.keys, keys_);
+  }
+
+  // One reader takes this name, another that one (PaddlePaddle/PaddleFleet#2026). Layers with a
+  // base of their own have a name of their own for it.
+  absl::Status CheckOtherNames(const JsonValue& inner, const JsonValue& outer) const {
+    JsonValue beside = outer;
+    if (group_.theta_keys.empty() && !group_.theta_value.has_value() && !keys_.empty()) {
+      RETURN_IF_ERROR(OneOf(group_.keys.map, kBaseNames).status());
+      ASSIGN_OR_RETURN(const JsonValue any, OneOf(tower_.keys, kBaseNames));
+      if (outer.has_value() && any.has_value() && any.is_number() &&
+          any.number() != outer.number()) {
+        return Contradiction(any, outer);
+      }
+      if (!outer.has_value()) beside = any;
+    }
+    if (inner.has_value() && beside.is_number() && beside.number() != inner.number()) {
+      NoteTwoBases(inner, beside);
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<double> Default() {

@@ -57,21 +57,22 @@ absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
   return input.max_position_embeddings;
 }
 
-// The final multiplier of cos and sin where the file or the family gives it.
 absl::StatusOr<std::optional<double>> AttentionFactor(const ScalingInput& input) {
   const JsonValue value = input.keys.Find("attention_factor");
   ASSIGN_OR_RETURN(const std::optional<double> given, ReadNumber(value));
   if (!given.has_value()) return input.attention_factor;
+  if (*given <= 0) {
+    return FieldError(value.field(),
+                      absl::StrCat("must be above 0, ",
+                                   *given == 0 ? "which makes all of the table 0"
+                                               : "a negative one turns every score round",
+                                   "; without it the scaling's own is used, got ", value.Text()));
+  }
   if (value.Text().find_first_of(".eE") == std::string::npos) {
     input.tower.findings.Add(
         Rule::kAttentionFactorInteger, value,
         {.message = "transformers warns of an attention_factor without a point, and uses it.",
          .expected = absl::StrCat(value.Text(), ".0")});
-  }
-  if (*given < 0) {
-    input.tower.findings.Add(Rule::kAttentionFactorNegative, value,
-                             {.message = "A negative attention_factor turns every score round.",
-                              .expected = "0 or more"});
   }
   return given;
 }
@@ -88,14 +89,16 @@ void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t origin
   if (input.max_position_embeddings == 0 || input.max_position_embeddings == original) return;
   const double implied =
       static_cast<double>(input.max_position_embeddings) / static_cast<double>(original);
-  if (implied == factor) return;
+  if (implied == factor || (factor == 1 && implied < 1)) return;
+  const absl::string_view by_ratio = input.type.rope_type == "longrope"
+                                         ? "vLLM and SGLang use the ratio."
+                                         : "transformers 4.52 to 4.55 would use the ratio.";
   input.tower.findings.Add(
       Rule::kFactorMismatch, input.keys.Find("factor"),
       {.message = absl::StrCat("factor is ", NumberText(factor),
                                ", but max_position_embeddings / original_max_position_embeddings "
                                "is ",
-                               NumberText(implied),
-                               "; factor is used, transformers 4.52 to 4.55 would use the ratio."),
+                               NumberText(implied), "; factor is used, ", by_ratio),
        .expected = NumberText(implied)});
 }
 

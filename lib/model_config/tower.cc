@@ -1,6 +1,9 @@
 #include "lib/model_config/tower.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
 
@@ -24,6 +27,15 @@ absl::StatusOr<int64_t> Required(const Tower& tower, std::optional<int64_t> valu
                                  absl::string_view key) {
   if (value.has_value()) return *value;
   return FieldError(tower.keys.FieldOf(key), "is required");
+}
+
+// The file's own name of the family, else its first.
+absl::string_view FamilyName(const Tower& tower) {
+  const std::vector<absl::string_view> names = absl::StrSplit(tower.family.model_types, ' ');
+  const JsonValue written = tower.keys["model_type"];
+  if (!written.is_string()) return names[0];
+  const auto own = std::find(names.begin(), names.end(), written.string());
+  return own == names.end() ? names[0] : *own;
 }
 
 }  // namespace
@@ -106,6 +118,7 @@ absl::StatusOr<int64_t> HiddenOverHeads(const Tower& tower, int64_t times) {
 v1::ResolvedEncoding NewEncoding(const Tower& tower, absl::string_view kind) {
   v1::ResolvedEncoding encoding;
   encoding.set_tower(tower.name);
+  encoding.set_model_type(std::string(FamilyName(tower)));
   encoding.set_layer_type("all");
   encoding.set_kind(std::string(kind));
   encoding.set_softmax_scale_multiplier(1.0);

@@ -87,6 +87,10 @@ class ExitCodes(unittest.TestCase):
                 ("requires", (*table, *ROPE, "--tower", "text")),
                 ("requires", (*table, *ROPE, "--arithmetic", "exact")),
                 ("--arithmetic", (*table, "--config", LLAMA, "--arithmetic", "fast")),
+                ("requires", (*table, *ROPE, "--compat", "4.57")),
+                ("--compat: must be 4.57, 5.16 or latest, got 3",
+                 (*table, "--config", LLAMA, "--compat", "3")),
+                ("--compat", ("check", LLAMA, "--compat", "3")),
                 ("--dtype", (*table, *ROPE, "--dtype", "f8")),
                 ("--layout", (*table, *ROPE, "--layout", "cosine")),
                 ("--server is required", ("health",)),
@@ -186,6 +190,17 @@ class Sources(unittest.TestCase):
         self.assertEqual(exact["spec"]["rope"]["arithmetic"], "ARITHMETIC_EXACT")
         override = describe("--config", LLAMA, "--hf-overrides", '{"rope_theta": 1000.0}')["header"]
         self.assertEqual(override["spec"]["rope"]["rope_theta"], 1000)
+        with programs.folder() as folder:
+            model = str(folder / "config.json")
+            pathlib.Path(model).write_text('{"model_type": "llama", "head_dim": 128, '
+                                           '"rope_theta": 1e4, "partial_rotary_factor": 0.5}')
+            for compat, width in (("4.57", "64"), ("4", "64"), ("5.16", "128"), ("5", "128"),
+                                  ("latest", "64")):
+                flag = ("--compat", compat)
+                described = describe("--config", model, *flag)["header"]["spec"]
+                self.assertEqual(described["rope"]["rotary_dim"], width, compat)
+                resolved = json.loads(run("resolve", model, *flag).stdout)
+                self.assertEqual(resolved["encodings"][0]["spec"]["rope"]["rotary_dim"], width)
         result = run("describe", "--config", LLAMA, "--tower", "no-such-tower")
         self.assertEqual(result.returncode, REFUSED)
         self.assertIn("no-such-tower", result.stderr.decode())

@@ -1,4 +1,4 @@
-"""The calls of README.md run as they stand there, and its table of flags is the server's."""
+"""The calls of README.md run as they stand there, and its tables of flags are the programs'."""
 import pathlib
 import re
 import subprocess
@@ -21,6 +21,10 @@ def plain(default):
     return {"on": "1", "off": None}.get(default, default)
 
 
+def flag_rows(text):
+    return re.findall(r"^\| (`--.*?`) \| (.*?) \|", text, re.MULTILINE)
+
+
 class ReadmeTest(unittest.TestCase):
 
     def test_both_calls_stand_in_the_readme_word_for_word(self):
@@ -41,7 +45,7 @@ class ReadmeTest(unittest.TestCase):
         self.assertIn("sin_cache (4096, 64) [0.84147096 ", output)
 
     def test_the_table_of_flags_has_every_flag_and_its_default(self):
-        rows = re.findall(r"^\| (`--.*?`) \| (.*?) \|", README.read_text(), re.MULTILINE)
+        rows = flag_rows(README.read_text().split("## The server")[1])
         table = {flag: default for flags, defaults in rows
                  for flag, default in zip(re.findall(r"--[a-z-]+", flags), defaults.split(", "))}
         text = subprocess.run([programs.SERVER, "--help"], check=True,
@@ -54,6 +58,17 @@ class ReadmeTest(unittest.TestCase):
                 continue
             with self.subTest(flag):
                 self.assertEqual(plain(table[flag]), default.strip("[]") or None)
+
+    def test_the_table_of_the_tools_flags_has_every_flag_of_every_command(self):
+        table = {}
+        for flags, commands in flag_rows(README.read_text().split("## The server")[0]):
+            for command in commands.split(", "):
+                table.setdefault(command, set()).update(re.findall(r"--[a-z-]+", flags))
+        for command in ("table", "describe", "resolve", "check", "info", "health"):
+            with self.subTest(command):
+                text = programs.run(command, "--help").stdout.decode()
+                flags = set(re.findall(r"^  (?:-\w,)?(--[a-z-]+)", text, re.MULTILINE))
+                self.assertEqual(table[command], flags - {"--help"})
 
 
 if __name__ == "__main__":

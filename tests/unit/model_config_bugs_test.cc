@@ -253,6 +253,19 @@ TEST(KnownBugsTest, B55_TheBetasWereSwapped) {
   const v1::Finding* finding = FindingOf(*response, "betas-swapped");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->fix(), "\"beta_fast\": 32, \"beta_slow\": 1");
+  // A table can be made of it: the ramp of transformers, which runs the other way.
+  EXPECT_TRUE(Canonicalize(response->encodings(0).spec()).ok());
+}
+
+TEST(KnownBugsTest, B55_AnAttentionFactorThatIsNotPositiveHadNoPlaceInTheFile) {
+  for (const char* factor : {"0", "-1.5"}) {
+    EXPECT_THAT(
+        Refusal(Llama(absl::StrCat(
+            R"("max_position_embeddings": 16384, "rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+               "original_max_position_embeddings": 4096, "attention_factor": )",
+            factor, "}"))),
+        HasSubstr("config_json/rope_scaling/attention_factor: must be above 0, "));
+  }
 }
 
 TEST(KnownBugsTest, B59_YarnWasSavedWithoutItsOriginalLength) {

@@ -177,7 +177,9 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
   const std::string yarn =
       R"("rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024)";
   const std::string alone = model(yarn + R"(, "mscale": 0.5, "beta_fast": 32)");
-  EXPECT_THAT(IgnoredKeys(alone, "vllm"), ElementsAre("/rope_scaling/mscale"));
+  // transformers does not heed it either: no difference is none to report.
+  EXPECT_THAT(IgnoredKeys(alone, "vllm"), ElementsAre());
+  EXPECT_THAT(IgnoredKeys(alone, "sglang"), ElementsAre("/rope_scaling/factor"));
   EXPECT_THAT(IgnoredKeys(alone, "trtllm"), ElementsAre("/rope_scaling/mscale"));
   EXPECT_THAT(IgnoredKeys(alone, "onnx"), ElementsAre("/rope_scaling/mscale"));
   EXPECT_THAT(IgnoredKeys(alone, "hf"), ElementsAre());
@@ -190,8 +192,85 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
   EXPECT_THAT(IgnoredKeys(model(yarn + R"(, "attn_factor": 0.9, "beta_fast": 32)"), "hf"),
               ElementsAre("/rope_scaling/attn_factor"));
   const std::string phi = Config("Phi-3.5-mini-instruct.json");
-  EXPECT_THAT(IgnoredKeys(phi, "trtllm"),
-              ElementsAre("/rope_scaling/factor", "/rope_scaling/short_factor"));
+  EXPECT_THAT(IgnoredKeys(phi, "trtllm"), ElementsAre("/rope_scaling/short_factor"))
+      << "its factor is the ratio of the lengths, not a key of the file";
+  // Of the class, not of the file: at the map that the file would have.
+  EXPECT_THAT(IgnoredKeys(R"({"model_type": "ministral3", "hidden_size": 512,
+                              "num_attention_heads": 4, "rope_theta": 1e6})",
+                          "vllm"),
+              ElementsAre("/rope_scaling/mscale", "/rope_scaling/mscale_all_dim"));
+}
+
+// sgl-project/sglang#31232: it heeds the pair since July 2026.
+TEST(ProfileTest, SglangHeedsThePairOfMscales) {
+  const std::string config = R"({"model_type": "llama", "hidden_size": 512,
+      "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 10000.0,
+      "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+                       "original_max_position_embeddings": 1024}})";
+  EXPECT_THAT(IgnoredKeys(config, "sglang"), ElementsAre("/rope_scaling/factor"));
+  EXPECT_THAT(IgnoredKeys(config, "vllm"),
+              ElementsAre("/rope_scaling/mscale", "/rope_scaling/mscale_all_dim"));
+}
+
+// vLLM's DeepSeek-V4 keeps its cache in float32 and multiplies by 1, whatever the file calls the
+// family; the profile had the file's model_type to go by, and the multiplier of YaRN.
+TEST(ProfileTest, DeepseekV4WasTakenForAYarnOfTheCheckpointsDtype) {
+  v1::GetTableRequest request = Request(Config("DeepSeek-V4-Flash-FP8-sgl.json"), "vllm");
+  request.mutable_model()->set_layer_type("compress");
+  const v1::TableHeader header = Header(request);
+  EXPECT_EQ(header.tensors(0).dtype(), v1::DTYPE_F32);
+  for (const v1::Finding& finding : header.findings()) {
+    EXPECT_NE(finding.rule(), "profile-ignores-key") << finding.message();
+  }
+}
+
+// It has 0.07 for 0.1, in vLLM as here; SGLang knows no such type.
+TEST(ProfileTest, Telechat3WasSaidToMultiplyByTheFormulaOfYarn) {
+  const std::string config = R"({"model_type": "telechat3", "hidden_size": 512,
+      "num_attention_heads": 4, "max_position_embeddings": 32768, "rope_theta": 1e6,
+      "rope_scaling": {"rope_type": "telechat3-yarn", "factor": 4.0,
+                       "original_max_position_embeddings": 8192}})";
+  EXPECT_THAT(IgnoredKeys(config, "vllm"), ElementsAre("/rope_scaling/factor"));
+  Engine engine;
+  EXPECT_EQ(engine.GetTable(Request(config, "sglang")).status().message(),
+            "format.profile: sglang does not know rope_type yarn_telechat3 and refuses this "
+            "config");
+}
+
+TEST(ProfileTest, NtkIsReadInItsOwnWayOrNotKnown) {
+  const auto ntk = [](const char* more) {
+    return absl::StrCat(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+      "max_position_embeddings": 4096, "rope_theta": 1e4, "rope_scaling": {"rope_type": "ntk", )",
+                        more, "}}");
+  };
+  EXPECT_THAT(IgnoredKeys(ntk(R"("factor": 2.0)"), "vllm"), ElementsAre("/rope_scaling/factor"));
+  EXPECT_THAT(IgnoredKeys(ntk(R"("alpha": 2.0)"), "vllm"), ElementsAre("/rope_scaling/alpha"));
+  Engine engine;
+  for (const char* stack : {"sglang", "hf"}) {
+    EXPECT_EQ(engine.GetTable(Request(ntk(R"("factor": 2.0)"), stack)).status().message(),
+              absl::StrCat("format.profile: ", stack,
+                           " does not know rope_type ntk and refuses this config"));
+  }
+  // HunYuan's alpha is known to all.
+  EXPECT_TRUE(engine
+                  .GetTable(Request(R"({"model_type": "hunyuan_v1_dense", "hidden_size": 512,
+      "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 1e4,
+      "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}})",
+                                    "sglang"))
+                  .ok());
+}
+
+// Llama-4's vision tower has a table in vLLM, of its image's patches.
+TEST(ProfileTest, AVisionTowerIsRefusedByName) {
+  Engine engine;
+  v1::GetTableRequest request = Request(Config("Llama-4-Scout-17B-16E-Instruct.json"), "vllm");
+  request.mutable_model()->set_tower("vision");
+  request.mutable_selection()->mutable_patch_grid()->set_height(24);
+  request.mutable_selection()->mutable_patch_grid()->set_width(24);
+  EXPECT_EQ(engine.GetTable(request).status().message(),
+            "format.profile: has no table of the vision tower (rope_type axial_2d of "
+            "llama4_vision_model): its rows are patches of a grid that the stack takes from each "
+            "image; ask for them by grid without a profile");
 }
 
 // serving-stacks 1.5: five tables, of which a profile with one has none.

@@ -262,6 +262,24 @@ TEST(RopeFrequenciesTest, YarnWithEqualBetasKeepsAStep) {
   }
 }
 
+// Configs with the two betas swapped are in use, and transformers computes them: the ramp runs from
+// the pair whose wavelength fits once (22) back to that which fits 32 times (10).
+TEST(RopeFrequenciesTest, YarnWithSwappedBetasTurnsTheRampRound) {
+  const std::string rope =
+      "head_dim: 64 yarn { factor: 4 beta_fast: 1 beta_slow: 32 "
+      "original_max_position_embeddings: 4096 }";
+  const std::vector<float> scaled = InvFreq32(rope);
+  const std::vector<WideFloat> exact = RopeInvFreqExact(CanonicalRope(rope));
+  for (int i = 0; i < 32; ++i) {
+    const auto index = static_cast<size_t>(i);
+    const double plain = std::pow(10000.0, -i / 32.0);
+    const double ramp = std::clamp((i - 22) / (11.0 - 22), 0.0, 1.0);
+    const double expected = plain / 4 * ramp + plain * (1 - ramp);
+    EXPECT_NEAR(scaled[index], expected, 1e-6 * expected) << i;
+    EXPECT_NEAR(exact[index].ToDouble(), expected, 1e-12 * expected) << i;
+  }
+}
+
 // reference/hf-rope.md, section 2.4, step by step, for a base whose logarithm is as small as
 // may be: the ends of the ramp lie far outside the frequencies, before them (all are divided) or
 // on both sides.

@@ -1,0 +1,162 @@
+// Findings about files that can be read, but that readers read differently: each test is named
+// after what went unnoticed.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "lib/model_config/resolve.h"
+#include "tests/unit/model_config_testing.h"
+
+namespace posenc {
+namespace {
+
+using ::posenc::testing::FindingOf;
+using ::posenc::testing::ModelWith;
+using ::posenc::testing::ReadConfig;
+using ::posenc::testing::Refusal;
+using ::posenc::testing::Resolve;
+using ::testing::HasSubstr;
+
+// "warning /rope_scaling/factor" of the finding of a rule; "" where there is none.
+std::string Said(const std::string& config, absl::string_view rule) {
+  const auto response = Resolve(config);
+  EXPECT_TRUE(response.ok()) << response.status();
+  const v1::Finding* finding = response.ok() ? FindingOf(*response, rule) : nullptr;
+  if (finding == nullptr) return "";
+  const char* const severity = finding->severity() == v1::SEVERITY_ERROR     ? "error"
+                               : finding->severity() == v1::SEVERITY_WARNING ? "warning"
+                                                                             : "note";
+  return absl::StrCat(severity, " ", finding->pointer());
+}
+
+// Two maps --------------------------------------------------------------------------
+
+// transformers 5 replaces rope_parameters by rope_scaling: its base was taken all the same.
+TEST(TwoRopeMapsTest, RopeScalingReplacesRopeParametersWhole) {
+  const auto model = [](absl::string_view more) {
+    return ModelWith("llama", absl::StrCat(R"("rope_scaling": {"rope_type": "yarn", "factor": 4.0,
+                         "original_max_position_embeddings": 2048},
+                         "rope_parameters": {"rope_type": "default", "rope_theta": 1e6})",
+                                           more));
+  };
+  const auto theta = [](const std::string& config) {
+    return testing::TheEncoding(config).spec().rope().rope_theta();
+  };
+  EXPECT_EQ(theta(model("")), 1e4) << "the family's default";
+  EXPECT_EQ(theta(model(R"(, "rope_theta": 5e5)")), 5e5) << "the one beside";
+  // What is lost so is an error, with what keeps it.
+  const auto response = Resolve(model(""));
+  ASSERT_TRUE(response.ok()) << response.status();
+  std::string found;
+  for (const v1::Finding& finding : response->findings()) {
+    if (finding.rule() != "two-rope-maps") continue;
+    EXPECT_EQ(finding.severity(), v1::SEVERITY_ERROR);
+    EXPECT_GT(finding.line(), 0);
+    absl::StrAppend(&found, finding.pointer(), " ", finding.fix(), "\n");
+  }
+  EXPECT_EQ(found, "/rope_scaling \n/rope_parameters/rope_theta \"rope_theta\": 1e6\n");
+}
+
+TEST(TwoRopeMapsTest, WhatBothPlacesSayAlikeIsNotLost) {
+  EXPECT_EQ(Said(ModelWith("llama", R"("rope_theta": 5e5, "rope_scaling": {"type": "linear",
+                               "factor": 2.0}, "rope_parameters": {"rope_type": "linear",
+                               "factor": 2.0, "rope_theta": 500000.0})"),
+                 "two-rope-maps"),
+            "");
+  EXPECT_EQ(Refusal(ModelWith("llama", R"("rope_scaling": {"type": "linear", "factor": 2.0},
+                                "rope_parameters": {"rope_type": "yarn", "factor": 2.0})")),
+            "config_json/rope_scaling: contradicts rope_parameters: rope_type linear against yarn");
+}
+
+// Two bases -------------------------------------------------------------------------
+
+// The rotary_emb_base of another family was a warning, whatever rope_theta said (B15).
+TEST(BaseNamesTest, ABaseByAnotherNameThatDiffersWasOnlyAWarning) {
+  for (const char* key : {"rotary_emb_base", "rotary_base", "rope_base"}) {
+    EXPECT_EQ(Refusal(ModelWith("llama",
+                                absl::StrCat(R"("rope_theta": 10000.0, ")", key, R"(": 500000)"))),
+              absl::StrCat("config_json/", key,
+                           ": contradicts config_json/rope_theta, another name of the same: "
+                           "500000 against 10000.0"));
+    // Equal: no finding at all.
+    EXPECT_EQ(Said(ModelWith("llama", absl::StrCat(R"("rope_theta": 5e5, ")", key, R"(": 500000)")),
+                   "rope-key-ignored"),
+              "")
+        << key;
+    // Inside the map against beside it: an error, as of rope_theta itself.
+    EXPECT_EQ(Said(ModelWith("llama", absl::StrCat(R"("rope_parameters": {"rope_theta": 1e4},
+                                                      ")",
+                                                   key, R"(": 5e5)")),
+                   "theta-mismatch"),
+              absl::StrCat("error /", key));
+  }
+  // Alone it is read by nobody.
+  EXPECT_EQ(Said(ModelWith("llama", R"("rotary_emb_base": 5e5)"), "rope-key-ignored"),
+            "warning /rotary_emb_base");
+  EXPECT_THAT(Refusal(ModelWith("llama", R"("rope_parameters": {"rope_theta": 1e4,
+                                                                "rotary_emb_base": 5e5})")),
+              HasSubstr("config_json/rope_parameters/rotary_emb_base: contradicts"));
+  EXPECT_THAT(Refusal(ModelWith("gpt_neox", R"("rotary_emb_base": 1e4, "rope_theta": 5e5)")),
+              HasSubstr("contradicts config_json/rotary_emb_base"));
+}
+
+// Factors ---------------------------------------------------------------------------
+
+std::string LongRope(absl::string_view model_type, absl::string_view more) {
+  const std::string list = absl::StrCat("[", absl::StrJoin(std::vector<int>(64, 1), ","), "]");
+  return ModelWith(model_type, absl::StrCat(R"("rope_scaling": {"original_max_position_embeddings":
+      2048, "short_factor": )",
+                                            list, R"(, "long_factor": )", list, ", ", more, "}"));
+}
+
+// vLLM and SGLang take the ratio of the lengths: 4 of 8192 and 2048.
+TEST(FactorFindingsTest, ALongRopeFactorThatTheLengthsDoNotBearOutWentUnnoticed) {
+  EXPECT_EQ(Said(LongRope("llama", R"("type": "longrope", "factor": 32.0)"), "factor-mismatch"),
+            "warning /rope_scaling/factor");
+  EXPECT_EQ(Said(LongRope("llama", R"("type": "longrope", "factor": 4.0)"), "factor-mismatch"), "");
+}
+
+TEST(FactorFindingsTest, AFactorOfProportionalWentUnnoticed) {
+  const auto model = [](const char* factor) {
+    return ModelWith("llama", absl::StrCat(R"("rope_parameters": {"rope_type": "proportional",
+        "rope_theta": 1e4, "partial_rotary_factor": 0.25, "factor": )",
+                                           factor, "}"));
+  };
+  EXPECT_EQ(Said(model("8.0"), "proportional-factor"), "warning /rope_parameters/factor");
+  EXPECT_EQ(Said(model("1.0"), "proportional-factor"), "");
+}
+
+// Phi-3 and kin ---------------------------------------------------------------------
+
+TEST(PhiFindingsTest, ATypeThatPhi3RefusesWasReadInSilence) {
+  const std::string linear = R"("rope_scaling": {"type": "linear", "factor": 2.0})";
+  EXPECT_EQ(Said(ModelWith("phi3", linear), "rope-type-foreign"), "error /rope_scaling/type");
+  EXPECT_EQ(Said(ModelWith("llama", linear), "rope-type-foreign"), "");
+  EXPECT_EQ(Said(ReadConfig("Phi-3.5-mini-instruct.json"), "rope-type-foreign"), "");
+}
+
+// Its first files named a LongRoPE yarn; without the lists it is a YaRN, which the class refuses.
+TEST(PhiFindingsTest, AnOldYarnWithFactorListsIsALongRope) {
+  EXPECT_EQ(testing::TheEncoding(LongRope("phi3", R"("type": "yarn")")).rope_type(), "longrope");
+  EXPECT_EQ(Said(LongRope("phi3", R"("type": "yarn")"), "rope-type-foreign"), "");
+  EXPECT_EQ(Said(ModelWith("phi3", R"("rope_scaling": {"type": "yarn", "factor": 4.0,
+                                       "original_max_position_embeddings": 2048})"),
+                 "rope-type-foreign"),
+            "error /rope_scaling/type");
+}
+
+TEST(PhiFindingsTest, PhiMoeWithoutItsMscalesWasComputedByAFormulaOfItsOwn) {
+  const std::string longrope = R"("type": "longrope", "factor": 4.0)";
+  EXPECT_EQ(Refusal(LongRope("phimoe", longrope)),
+            "config_json/rope_scaling/short_mscale: is required for rope_type longrope");
+  EXPECT_EQ(Refusal(LongRope("phimoe", absl::StrCat(longrope, R"(, "short_mscale": 1.2)"))),
+            "config_json/rope_scaling/long_mscale: is required for rope_type longrope");
+  EXPECT_EQ(Refusal(LongRope("phimoe", absl::StrCat(longrope, R"(, "short_mscale": 1.2,
+                                                        "long_mscale": 1.3)"))),
+            "");
+}
+
+}  // namespace
+}  // namespace posenc

@@ -78,14 +78,17 @@ absl::StatusOr<std::string> DescribedEffect(const Client& client, const v1::Enco
 }
 
 // The first length at which the frequencies of a scaling are others than those of short sequences,
-// or one well beyond it; 0 where they do not depend on it, or the spec names a length.
+// or one well beyond it; 0 where they do not depend on it, or the spec is for a long one.
 int64_t LongLength(const v1::RopeSpec& rope) {
-  if (rope.has_longrope() && !rope.longrope().has_sequence_length()) {
-    return rope.longrope().original_max_position_embeddings() + 1;
+  const v1::LongRopeScaling& longrope = rope.longrope();
+  const v1::DynamicScaling& dynamic = rope.dynamic();
+  if (rope.has_longrope() &&
+      longrope.sequence_length() <= longrope.original_max_position_embeddings()) {
+    return longrope.original_max_position_embeddings() + 1;
   }
-  const bool grows = rope.has_dynamic() &&
-                     rope.dynamic().sequence_length() <= rope.dynamic().max_position_embeddings();
-  return grows ? 2 * rope.dynamic().max_position_embeddings() : 0;
+  const bool grows =
+      rope.has_dynamic() && dynamic.sequence_length() <= dynamic.max_position_embeddings();
+  return grows ? 2 * dynamic.max_position_embeddings() : 0;
 }
 
 v1::EncodingSpec AtLength(v1::EncodingSpec spec, int64_t length) {

@@ -82,7 +82,10 @@ absl::StatusOr<std::string> GridEffect(const Client& client, const v1::EncodingS
   v1::GetTableRequest request;
   request.mutable_selection()->mutable_patch_grid()->set_height(kGridSide);
   request.mutable_selection()->mutable_patch_grid()->set_width(kGridSide);
-  const absl::StatusOr<std::vector<Table>> tables = GetBoth(client, request, base, model);
+  // The same base in both: what it does by itself is said elsewhere.
+  v1::EncodingSpec ordered = model;
+  ordered.mutable_axial_rope()->set_rope_theta(base.axial_rope().rope_theta());
+  const absl::StatusOr<std::vector<Table>> tables = GetBoth(client, request, base, ordered);
   if (!tables.ok()) return tables.status();
   if (tables->empty()) return "";
   const int64_t rows = tables->front().header.tensors(0).shape(0);

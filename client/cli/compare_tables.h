@@ -12,8 +12,8 @@
 
 namespace posenc::cli {
 
-// "96 of the 144 rows of a 12x12 grid differ"; empty when none does, or there is no table of such a
-// grid. Two RoPEs over a grid.
+// "96 of the 144 rows of a 12x12 grid differ"; empty when none does but by the base of the
+// frequencies, or there is no table of such a grid. Two RoPEs over a grid.
 absl::StatusOr<std::string> GridEffect(const Client& client, const v1::EncodingSpec& base,
                                        const v1::EncodingSpec& model);
 

@@ -76,7 +76,7 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"vllm", "yarn", "original_max_position_embeddings", When::kSeveralAxes,
      "takes four times as much in the correction range"},
     {"vllm", "dynamic", "factor", When::kAlways, kUnscaled},
-    {"vllm", "ntk", "factor", When::kAlways,
+    {"vllm", "ntk", "factor", When::kNamedNtk,
      "takes factor times as many positions, for which the table has no rows"},
     {"vllm", "ntk", "alpha", When::kNamedNtk, "takes factor alone, and fails without it"},
     {"vllm", "longrope", "factor", When::kAlways, kByLengths},

@@ -99,6 +99,12 @@ v1::ResolvedEncoding T5Encoding(const Tower& tower, const T5Buckets& buckets, in
   return encoding;
 }
 
+void AddBucketPlaces(const JsonValue& keys, absl::string_view buckets_key,
+                     absl::string_view distance_key, v1::ResolvedEncoding* encoding) {
+  AddPlace("num_buckets", keys, buckets_key, encoding);
+  if (!distance_key.empty()) AddPlace("max_distance", keys, distance_key, encoding);
+}
+
 absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   const JsonValue buckets = tower.keys["relative_attention_num_buckets"];
   const JsonValue distance = tower.keys["relative_attention_max_distance"];
@@ -120,8 +126,8 @@ absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* respo
         T5Encoding(tower, {used_buckets, used_distance, encoder, tower.family.table.per_layer},
                    heads.value_or(0));
     encoding.set_tower(encoder ? "encoder" : "decoder");
-    AddPlace("num_buckets", tower.keys, "relative_attention_num_buckets", &encoding);
-    AddPlace("max_distance", tower.keys, "relative_attention_max_distance", &encoding);
+    AddBucketPlaces(tower.keys, "relative_attention_num_buckets", "relative_attention_max_distance",
+                    &encoding);
     *response->add_encodings() = std::move(encoding);
   }
   return absl::OkStatus();

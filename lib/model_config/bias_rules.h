@@ -40,6 +40,10 @@ struct T5Buckets {
 };
 v1::ResolvedEncoding T5Encoding(const Tower& tower, const T5Buckets& buckets, int64_t heads);
 
+// Where `keys` has the two numbers; "" for one that stands in the family's code.
+void AddBucketPlaces(const JsonValue& keys, absl::string_view buckets_key,
+                     absl::string_view distance_key, v1::ResolvedEncoding* encoding);
+
 }  // namespace posenc
 
 #endif  // POSENC_LIB_MODEL_CONFIG_BIAS_RULES_H_

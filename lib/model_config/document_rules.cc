@@ -40,6 +40,7 @@ absl::Status AddBuckets(const Tower& tower, const Buckets& keys,
   v1::ResolvedEncoding encoding = T5Encoding(
       tower, {count.value_or(keys.count), distance.value_or(keys.distance), true, false}, heads);
   encoding.set_layer_type(std::string(keys.layer_type));
+  AddBucketPlaces(tower.keys, keys.count_key, keys.distance_key, &encoding);
   // v3 adds the bias to scores that it divides with them.
   if (tower.family.table.bias_over_sqrt_head_dim) {
     ASSIGN_OR_RETURN(const int64_t head_dim, HiddenOverHeads(tower));
@@ -89,6 +90,7 @@ absl::Status AddUdopBias(const Tower& tower, const UdopBias& bias, const JsonVal
       heads.value_or(0));
   encoding.set_tower("encoder");
   encoding.set_layer_type(std::string(bias.layer_type));
+  AddBucketPlaces(entry, "relative_attention_num_buckets", "max_distance", &encoding);
   if (bias.scaling_factor == 1) {
     if (factor.value_or(1) != 1) {
       return FieldError(entry["scaling_factor"].field(),

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -94,12 +95,17 @@ void AddWidthPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnc
   if (rotary.has_value()) AddValue("rotary_dim", rotary, encoding);
 }
 
+// A default map of the family is in no file.
+bool IsGiven(const JsonValue& map) {
+  return map.line() > 0 || absl::StartsWith(map.field(), "overrides_json");
+}
+
 // Where a parameter of the scaling comes from: the map, or what stands for it beside it.
-JsonValue ParameterOf(const Tower& tower, const LayerGroup& group, absl::string_view name) {
+JsonValue ParameterOf(const Tower& tower, const RopeKeys& keys, absl::string_view name) {
   const RopeTraits& traits = tower.family.rope;
-  if (const JsonValue value = group.keys.Find(name); value.has_value()) return value;
+  if (const JsonValue value = keys.Find(name); value.has_value()) return value;
   if (name == "factor") {
-    const JsonValue own = group.keys.map["scaling_factor"];
+    const JsonValue own = keys.map["scaling_factor"];
     return own.has_value() ? own : tower.keys[traits.position_scale_key];
   }
   if (name == "max_position_embeddings") return FirstOf(tower.keys, kLengthKeys);
@@ -108,7 +114,7 @@ JsonValue ParameterOf(const Tower& tower, const LayerGroup& group, absl::string_
 }
 
 // A place for each parameter of the scaling that the file has.
-void AddScalingPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding) {
+void AddScalingPlaces(const Tower& tower, const RopeKeys& keys, v1::ResolvedEncoding* encoding) {
   const v1::RopeSpec& rope = encoding->spec().rope();
   const auto* reflection = v1::RopeSpec::GetReflection();
   const auto* scaling = reflection->GetOneofFieldDescriptor(
@@ -117,7 +123,7 @@ void AddScalingPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedE
   const auto* parameters = scaling->message_type();
   for (int i = 0; i < parameters->field_count(); ++i) {
     const std::string& name = parameters->field(i)->name();
-    const JsonValue value = ParameterOf(tower, group, name);
+    const JsonValue value = ParameterOf(tower, keys, name);
     if (value.has_value()) AddValue(absl::StrCat(scaling->name(), ".", name), value, encoding);
   }
 }
@@ -175,13 +181,13 @@ void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnco
   if (const JsonValue chunks = tower.keys[kDualChunk]; chunks.truthy()) {
     AddValue(kDualChunk, chunks, encoding);
   }
-  // A default map of the family is in no file: its scaling would stand in one of these.
-  const bool in_file = group.keys.present() && group.keys.map.line() > 0;
+  const bool in_file = group.keys.present() && IsGiven(group.keys.map);
+  AddScalingPlaces(tower, in_file ? group.keys : RopeKeys{}, encoding);
   if (in_file) {
     AddPlace("rope_type", group.keys.map, "rope_type type", encoding);
     AddValue("scaling", group.keys.map, encoding);
-    AddScalingPlaces(tower, group, encoding);
   } else {
+    // A scaling would stand in one of these.
     AddPlace("rope_type", tower.keys, kMaps, encoding);
     AddPlace("scaling", tower.keys, kMaps, encoding);
   }

@@ -206,6 +206,7 @@ absl::Status ResolveWavlm(const Tower& tower, v1::ResolveModelConfigResponse* re
   v1::ResolvedEncoding encoding = T5Encoding(
       tower, {buckets.value_or(320), distance.value_or(800), true, false}, heads.value_or(0));
   encoding.mutable_spec()->mutable_t5()->set_bucket_order(v1::BUCKET_ORDER_WAVLM);
+  AddBucketPlaces(tower.keys, "num_buckets", "max_bucket_distance", &encoding);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

@@ -177,8 +177,10 @@ absl::Status ResolveMpnet(const Tower& tower, v1::ResolveModelConfigResponse* re
                    ReadPositiveInt(tower.keys["relative_attention_num_buckets"]));
   ASSIGN_OR_RETURN(const std::optional<int64_t> heads, NumAttentionHeads(tower));
   // 128 stands in the code: the key of T5 is not read.
-  *response->add_encodings() =
+  v1::ResolvedEncoding encoding =
       T5Encoding(tower, {buckets.value_or(32), 128, true, false}, heads.value_or(0));
+  AddBucketPlaces(tower.keys, "relative_attention_num_buckets", "", &encoding);
+  *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }
 

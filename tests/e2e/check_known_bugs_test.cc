@@ -52,6 +52,28 @@ TEST(CheckKnownBugsTest, B47_ADynamicFactorWasDropped) {
               HasSubstr("rope_type is default, in the base dynamic"));
 }
 
+// Refused by the spec before the finding could speak: no pointer, no line, no fix.
+TEST(CheckKnownBugsTest, B55_SwappedBetasHadNoPlaceAndNoFix) {
+  const std::string model = Write("swapped.json", Model("llama", R"(, "rope_theta": 10000.0,
+ "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096,
+                  "beta_fast": 1.0, "beta_slow": 32.0})"));
+  const CheckResult result = Check({model});
+  EXPECT_EQ(result.exit_code, 0) << "a warning";
+  EXPECT_THAT(result.out, AllOf(HasSubstr("swapped.json:4:32: warning: beta_fast (1) is below "),
+                                HasSubstr("[betas-swapped]\n    fix: \"beta_fast\": 32, "
+                                          "\"beta_slow\": 1\n")));
+}
+
+TEST(CheckKnownBugsTest, B15_ABaseByAnotherNameWasAWarning) {
+  const std::string model =
+      Write("bases.json", Model("llama", R"(, "rope_theta": 10000.0, "rotary_emb_base": 500000)"));
+  const CheckResult result = Check({model});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("error: config_json/rotary_emb_base: contradicts "
+                                          "config_json/rope_theta"),
+                                HasSubstr("[config-refused]")));
+}
+
 TEST(CheckKnownBugsTest, B63_B67_TheTwoPlacesOfTheMagnitudeWereMixed) {
   const auto yarn = [](const char* more) {
     return Model("deepseek_v3", absl::StrCat(R"(, "qk_rope_head_dim": 64,

@@ -70,6 +70,12 @@ TEST(ModelConfigEngineTest, ARefusalOfTheSpecHasThePlaceOfTheKeyThatGaveIt) {
       "rope_scaling": {"rope_type": "yarn", "factor": 4})")),
             "2:63 /rope_theta 1.0");
   EXPECT_EQ(RefusedAt(R"({"model_type": "llama", "head_dim": 65538})"), "1:37 /head_dim 65538");
+  EXPECT_EQ(RefusedAt(R"({"model_type": "phi3small", "hidden_size": 512, "num_attention_heads": 4,
+      "rope_position_scale": 1e-30})"),
+            "2:30 /rope_position_scale 1e-30");
+  EXPECT_EQ(RefusedAt(R"({"model_type": "mpnet", "hidden_size": 512, "num_attention_heads": 4,
+      "max_position_embeddings": 512, "relative_attention_num_buckets": 7})"),
+            "2:73 /relative_attention_num_buckets 7");
   EXPECT_EQ(RefusedAt(R"({"model_type": "deberta-v2", "hidden_size": 64, "num_attention_heads": 2,
       "relative_attention": true, "max_position_embeddings": 512, "position_buckets": 3,
       "max_relative_positions": 2})"),

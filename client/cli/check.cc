@@ -61,7 +61,8 @@ std::optional<v1::FactPlace> RefusedPlace(const absl::Status& status) {
   return place;
 }
 
-// What a refusal asks for, of its sentence: "must be a number, got true" expects "a number".
+// What a refusal asks for, of its sentence: "must be a number, got true" expects "a number",
+// "contradicts ...: 8 against 4" the 4 that was there first.
 std::string ExpectedOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kBadRequest);
   v1::BadRequest detail;
@@ -69,10 +70,15 @@ std::string ExpectedOf(const absl::Status& status) {
       detail.field_violations().empty()) {
     return "";
   }
-  absl::string_view rule = detail.field_violations(0).description();
-  if (!absl::ConsumePrefix(&rule, "must ")) return "";
-  absl::ConsumePrefix(&rule, "be ");
-  return std::string(rule.substr(0, rule.rfind(", got ")));
+  const absl::string_view rule = detail.field_violations(0).description();
+  const auto after = [&](absl::string_view words) {
+    const size_t at = rule.rfind(words);
+    return at == absl::string_view::npos ? "" : rule.substr(at + words.size());
+  };
+  if (rule.find("contradicts ") == 0) return std::string(after(" against "));
+  absl::string_view wanted = after("must ");
+  absl::ConsumePrefix(&wanted, "be ");
+  return std::string(wanted.substr(0, wanted.rfind(", got ")));
 }
 
 v1::Finding RefusedFinding(const absl::Status& status) {

@@ -131,6 +131,10 @@ TEST(CheckEffectsTest, ARefusalOfTheSpecHasNeitherPlaceNorValue) {
                     HasSubstr("\"pointer\": \"/rope_scaling/beta_fast\""), HasSubstr("\"line\": 3"),
                     HasSubstr("\"column\": 68"), HasSubstr("\"found\": \"-1.0\""),
                     HasSubstr("\"expected\": \"positive and within the range of float32\"")));
+  const std::string two = Write("two.json", Llama(R"("rope_theta": 1e4, "rope_base": 5e5)"));
+  EXPECT_THAT(Check({two, "--format", "json"}).out,
+              AllOf(HasSubstr("\"pointer\": \"/rope_base\""), HasSubstr("\"found\": \"5e5\""),
+                    HasSubstr("\"expected\": \"1e4\"")));
 }
 
 TEST(CheckEffectsTest, CompatReachesModelAndBase) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,10 @@ std::string Effect(const std::vector<double>& base, const std::vector<double>& m
     if (std::isfinite(ratio) && ratio > 0) worst = std::max({worst, ratio, 1 / ratio});
   }
   if (count == 0) return "";
-  return absl::StrFormat("%d of %d %s differ, from %s %d, by up to %s", count, base.size(),
-                         wording.things, wording.first, first, RatioText(worst));
+  const std::string differ = absl::StrFormat("%d of %d %s differ, from %s %d", count, base.size(),
+                                             wording.things, wording.first, first);
+  // What became 0 has no ratio.
+  return worst == 1 ? differ : absl::StrCat(differ, ", by up to ", RatioText(worst));
 }
 
 absl::StatusOr<v1::DescribeTableResponse> Describe(const Client& client,
@@ -120,9 +123,10 @@ absl::StatusOr<std::string> FrequencyEffect(const Client& client, const v1::Enco
   if (!effect.ok() || length == 0) return effect;
   const absl::StatusOr<std::string> when_long =
       effect_of(AtLength(base, length), AtLength(model, length));
-  if (!when_long.ok() || when_long->empty() || *when_long == *effect) {
-    return when_long.ok() ? effect : when_long;
-  }
+  // A length that the spec refuses (its base would leave float32) has no effect to tell.
+  if (absl::IsInvalidArgument(when_long.status())) return effect;
+  if (!when_long.ok()) return when_long;
+  if (when_long->empty() || *when_long == *effect) return effect;
   return absl::StrCat(*effect, effect->empty() ? "" : "; ", "at ", length, " positions ",
                       *when_long);
 }
@@ -133,17 +137,23 @@ absl::StatusOr<std::string> BucketEffect(const Client& client, const v1::Encodin
   if (!of_base.ok()) return of_base.status();
   const absl::StatusOr<v1::DescribeTableResponse> of_model = Describe(client, model);
   if (!of_model.ok()) return of_model.status();
-  // Beyond the larger of the two every distance is in a last bucket.
+  const auto& base_buckets = of_base->bucket_first_distance();
+  const auto& model_buckets = of_model->bucket_first_distance();
+  // Beyond the larger of the two every distance is in a last bucket. Between two of these, which
+  // may be far apart, nothing changes.
   const int64_t distances = std::max(base.t5().max_distance(), model.t5().max_distance());
+  std::set<int64_t> edges(base_buckets.begin(), base_buckets.end());
+  edges.insert(model_buckets.begin(), model_buckets.end());
+  edges.erase(edges.lower_bound(distances), edges.end());
   int64_t count = 0;
   int64_t first = 0;
-  for (int64_t distance = distances - 1; distance >= 0; --distance) {
-    if (BucketOf(of_base->bucket_first_distance(), distance) ==
-        BucketOf(of_model->bucket_first_distance(), distance)) {
-      continue;
+  int64_t end = distances;
+  for (auto begin = edges.rbegin(); begin != edges.rend(); ++begin) {
+    if (BucketOf(base_buckets, *begin) != BucketOf(model_buckets, *begin)) {
+      count += end - *begin;
+      first = *begin;
     }
-    ++count;
-    first = distance;
+    end = *begin;
   }
   if (count == 0) return "";
   return absl::StrCat(count, " of ", distances, " distances have another bucket, from distance ",

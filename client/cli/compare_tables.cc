@@ -15,6 +15,9 @@ namespace {
 // Divisible by every side of merged squares that is in use.
 constexpr int64_t kGridSide = 12;
 
+// Wider heads are no model's; their rows would be megabytes.
+constexpr int64_t kMaxHeadDim = 4096;
+
 // A token of M-RoPE, far apart on its axes: no frequency is so low that two of them would round
 // to one value.
 constexpr std::array<int64_t, 4> kFarApart = {1'000'003, 3'000'017, 7'000'003, 9'000'011};
@@ -79,6 +82,8 @@ v1::EncodingSpec MropeSpec(const v1::RopeSpec& rope, const v1::MropeSections& se
 
 absl::StatusOr<std::string> GridEffect(const Client& client, const v1::EncodingSpec& base,
                                        const v1::EncodingSpec& model) {
+  if (std::max(base.axial_rope().head_dim(), model.axial_rope().head_dim()) > kMaxHeadDim)
+    return "";
   v1::GetTableRequest request;
   request.mutable_selection()->mutable_patch_grid()->set_height(kGridSide);
   request.mutable_selection()->mutable_patch_grid()->set_width(kGridSide);

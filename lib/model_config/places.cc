@@ -236,6 +236,11 @@ absl::Status AtConfigKey(absl::Status status, const v1::ResolvedEncoding& encodi
   fact.remove_prefix(dot + 1);
   absl::ConsumePrefix(&fact, "rope.");
   fact = fact.substr(0, fact.find('['));
+  // A length that nobody asked for is the model's own: what it raises too far is the base.
+  if (fact == "dynamic.sequence_length" &&
+      !encoding.spec().rope().dynamic().has_sequence_length()) {
+    fact = "rope_theta";
+  }
   for (const v1::FactPlace& found : encoding.places()) {
     if (found.fact() != fact) continue;
     v1::FactPlace place = found;

@@ -115,6 +115,28 @@ TEST(CheckEffectsTest, TheFactorOfADynamicScaling) {
                               "from pair 1, by up to 1.67x")));
 }
 
+// Its base would leave float32 at twice the length: that is no reason to end the check.
+TEST(CheckEffectsTest, ALengthThatASpecRefuses) {
+  const auto dynamic = [](const char* factor) {
+    return Llama(absl::StrCat(R"("rope_theta": 1.5e38, "rope_scaling": {"type": "dynamic",
+ "factor": )",
+                              factor, "}"));
+  };
+  EXPECT_THAT(Difference(dynamic("4.0"), dynamic("2.0")),
+              HasSubstr("text/all: factor 4 (base 2) [base-scaling-differs]"));
+}
+
+// A loop over distances would not end.
+TEST(CheckEffectsTest, ADistanceAsLargeAsAFileCanHave) {
+  const auto t5 = [](const char* distance) {
+    return absl::StrCat(R"({"model_type": "t5", "d_model": 512, "num_heads": 8,
+ "relative_attention_max_distance": )",
+                        distance, "}");
+  };
+  EXPECT_THAT(Difference(t5("2147483647"), t5("128")),
+              HasSubstr(" of 2147483647 distances have another bucket, from distance "));
+}
+
 TEST(CheckEffectsTest, ARatioThatIsNearlyOne) {
   EXPECT_THAT(Difference(Llama(R"("rope_theta": 10000.01)"), Llama(R"("rope_theta": 10000.0)")),
               HasSubstr("62 of 64 frequencies differ, from pair 1, by up to 1.00000098x"));

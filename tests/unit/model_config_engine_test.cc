@@ -69,6 +69,9 @@ TEST(ModelConfigEngineTest, ARefusalOfTheSpecHasThePlaceOfTheKeyThatGaveIt) {
   EXPECT_EQ(RefusedAt(llama(R"("original_max_position_embeddings": 2147483647, "rope_theta": 1.0,
       "rope_scaling": {"rope_type": "yarn", "factor": 4})")),
             "2:63 /rope_theta 1.0");
+  EXPECT_EQ(RefusedAt(llama(R"("rope_theta": 3e38, "max_position_embeddings": 2048,
+      "rope_scaling": {"rope_type": "dynamic", "factor": 4})")),
+            "2:15 /rope_theta 3e38");
   EXPECT_EQ(RefusedAt(R"({"model_type": "llama", "head_dim": 65538})"), "1:37 /head_dim 65538");
   EXPECT_EQ(RefusedAt(R"({"model_type": "phi3small", "hidden_size": 512, "num_attention_heads": 4,
       "rope_position_scale": 1e-30})"),

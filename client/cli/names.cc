@@ -18,24 +18,12 @@ struct DTypeName {
 
 // What frameworks, safetensors and numpy call them, in lower case.
 constexpr std::array kDTypeNames = std::to_array<DTypeName>({
-    {"auto", v1::DTYPE_UNSPECIFIED},
-    {"f32", v1::DTYPE_F32},
-    {"float32", v1::DTYPE_F32},
-    {"float", v1::DTYPE_F32},
-    {"fp32", v1::DTYPE_F32},
-    {"f64", v1::DTYPE_F64},
-    {"float64", v1::DTYPE_F64},
-    {"double", v1::DTYPE_F64},
-    {"fp64", v1::DTYPE_F64},
-    {"f16", v1::DTYPE_F16},
-    {"float16", v1::DTYPE_F16},
-    {"half", v1::DTYPE_F16},
-    {"fp16", v1::DTYPE_F16},
-    {"bf16", v1::DTYPE_BF16},
-    {"bfloat16", v1::DTYPE_BF16},
-    {"i32", v1::DTYPE_I32},
-    {"int32", v1::DTYPE_I32},
-    {"int", v1::DTYPE_I32},
+    {"auto", v1::DTYPE_UNSPECIFIED}, {"f32", v1::DTYPE_F32},     {"float32", v1::DTYPE_F32},
+    {"float", v1::DTYPE_F32},        {"fp32", v1::DTYPE_F32},    {"f64", v1::DTYPE_F64},
+    {"float64", v1::DTYPE_F64},      {"double", v1::DTYPE_F64},  {"fp64", v1::DTYPE_F64},
+    {"f16", v1::DTYPE_F16},          {"float16", v1::DTYPE_F16}, {"half", v1::DTYPE_F16},
+    {"fp16", v1::DTYPE_F16},         {"bf16", v1::DTYPE_BF16},   {"bfloat16", v1::DTYPE_BF16},
+    {"i32", v1::DTYPE_I32},          {"int32", v1::DTYPE_I32},   {"int", v1::DTYPE_I32},
     {"bool", v1::DTYPE_BOOL},
 });
 

@@ -6,28 +6,16 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "lib/families/family.h"
 #include "tests/unit/model_config_testing.h"
 
 namespace posenc {
 namespace {
 
 using ::posenc::testing::Refusal;
-using ::posenc::testing::Resolve;
+using ::posenc::testing::Resolved;
 using ::posenc::testing::TheEncoding;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-v1::ResolveModelConfigResponse Resolved(const std::string& config) {
-  const auto response = Resolve(config);
-  EXPECT_TRUE(response.ok()) << response.status();
-  if (!response.ok()) return v1::ResolveModelConfigResponse();
-  for (const v1::ResolvedEncoding& encoding : response->encodings()) {
-    EXPECT_TRUE(!encoding.has_spec() || Canonicalize(encoding.spec()).ok())
-        << Canonicalize(encoding.spec()).status();
-  }
-  return *response;
-}
 
 // "encoder/all t5" of each.
 std::vector<std::string> Names(const v1::ResolveModelConfigResponse& response) {

@@ -15,20 +15,10 @@ namespace {
 using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
 using ::posenc::testing::Resolve;
+using ::posenc::testing::Resolved;
 using ::posenc::testing::TheEncoding;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-v1::ResolveModelConfigResponse Resolved(const std::string& config) {
-  const auto response = Resolve(config);
-  EXPECT_TRUE(response.ok()) << response.status();
-  if (!response.ok()) return v1::ResolveModelConfigResponse();
-  for (const v1::ResolvedEncoding& encoding : response->encodings()) {
-    EXPECT_TRUE(!encoding.has_spec() || Canonicalize(encoding.spec()).ok())
-        << Canonicalize(encoding.spec()).status();
-  }
-  return *response;
-}
 
 // Decoders --------------------------------------------------------------------------------
 

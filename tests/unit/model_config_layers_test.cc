@@ -16,17 +16,11 @@ namespace {
 using ::posenc::testing::FindingOf;
 using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
-using ::posenc::testing::Resolve;
+using ::posenc::testing::Resolved;
 using ::posenc::testing::TheEncoding;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-v1::ResolveModelConfigResponse Resolved(const std::string& config) {
-  const auto response = Resolve(config);
-  EXPECT_TRUE(response.ok()) << response.status();
-  return response.ok() ? *response : v1::ResolveModelConfigResponse();
-}
 
 v1::ResolveModelConfigResponse ResolvedAs(const std::string& config, v1::Compat compat) {
   v1::ModelSource model;

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "lib/families/family.h"
 #include "lib/model_config/resolve.h"
 
 namespace posenc::testing {
@@ -18,6 +19,18 @@ absl::StatusOr<v1::ResolveModelConfigResponse> Resolve(absl::string_view config_
 
 std::string Refusal(absl::string_view config_json) {
   return std::string(Resolve(config_json).status().message());
+}
+
+v1::ResolveModelConfigResponse Resolved(absl::string_view config_json) {
+  const auto response = Resolve(config_json);
+  EXPECT_TRUE(response.ok()) << response.status();
+  if (!response.ok()) return {};
+  for (const v1::ResolvedEncoding& encoding : response->encodings()) {
+    if (!encoding.has_spec()) continue;
+    const auto spec = Canonicalize(encoding.spec());
+    EXPECT_TRUE(spec.ok()) << spec.status();
+  }
+  return *response;
 }
 
 v1::ResolvedEncoding TheEncoding(absl::string_view config_json) {

@@ -13,10 +13,13 @@ namespace posenc::testing {
 // Of a config text.
 absl::StatusOr<v1::ResolveModelConfigResponse> Resolve(absl::string_view config_json);
 
-// The same, its status's message; "" when it resolved.
+// Of one that resolves, to specs that canonicalize; the test fails when it does not.
+v1::ResolveModelConfigResponse Resolved(absl::string_view config_json);
+
+// Of a config text, its status's message; "" when it resolved.
 std::string Refusal(absl::string_view config_json);
 
-// The only encoding of a config that resolves; the test fails when it does not.
+// The only encoding of the same.
 v1::ResolvedEncoding TheEncoding(absl::string_view config_json);
 
 // {"model_type": model_type, <a 4096 x 32 model of 8192 positions>, more}.

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "lib/families/family.h"
 #include "lib/model_config/resolve.h"
 #include "tests/support/tables.h"
 #include "tests/unit/model_config_testing.h"
@@ -21,22 +20,11 @@ namespace {
 using ::posenc::testing::FindingOf;
 using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
-using ::posenc::testing::Resolve;
+using ::posenc::testing::Resolved;
 using ::posenc::testing::TheEncoding;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-v1::ResolveModelConfigResponse Resolved(const std::string& config) {
-  const auto response = Resolve(config);
-  EXPECT_TRUE(response.ok()) << response.status();
-  if (!response.ok()) return v1::ResolveModelConfigResponse();
-  for (const v1::ResolvedEncoding& encoding : response->encodings()) {
-    EXPECT_TRUE(!encoding.has_spec() || Canonicalize(encoding.spec()).ok())
-        << Canonicalize(encoding.spec()).status();
-  }
-  return *response;
-}
 
 // The encodings of one tower of a composite.
 std::vector<v1::ResolvedEncoding> TowerOf(const v1::ResolveModelConfigResponse& response,

@@ -16,17 +16,11 @@ namespace {
 using ::posenc::testing::FindingOf;
 using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
-using ::posenc::testing::Resolve;
+using ::posenc::testing::Resolved;
 using ::posenc::testing::TheEncoding;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-v1::ResolveModelConfigResponse Resolved(const std::string& config) {
-  const auto response = Resolve(config);
-  EXPECT_TRUE(response.ok()) << response.status();
-  return response.ok() ? *response : v1::ResolveModelConfigResponse();
-}
 
 // A model of a family that nobody knows, with a base so that the generic rules read it.
 std::string Unknown(absl::string_view more) {

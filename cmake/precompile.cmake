@@ -1,6 +1,6 @@
-# Under POSENC_PRECOMPILE (the sanitizers' builds), the headers of others that most of
-# our files include are read once and not by each, which halves what a file costs. The
-# release does without, and so shows that each file includes what it uses.
+# Under POSENC_PRECOMPILE (tests/run.sh), the headers of others that most of our files
+# include are read once and not by each, which halves what a file costs. Builds by hand
+# do without, and so show that each file includes what it uses.
 option(POSENC_PRECOMPILE "Precompile the headers of others" OFF)
 
 # posenc_share_precompiled(target set): the target is compiled with a set of those below,
@@ -37,7 +37,10 @@ if(NOT POSENC_LIB_ONLY)
 endif()
 
 # Programs; a test is compiled quickly rather than well, and gRPC's users have -pthread.
-set(POSENC_TEST_FLAGS -O0 -pthread)
+set(POSENC_TEST_FLAGS -O1 -pthread)
+if(POSENC_SANITIZE)
+  set(POSENC_TEST_FLAGS -O0 -pthread)
+endif()
 find_package(GTest CONFIG REQUIRED)
 add_executable(posenc_test_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/nothing.cc)
 target_link_libraries(posenc_test_headers PRIVATE posenc_options posenc_proto GTest::gmock)

@@ -8,7 +8,7 @@ sh deploy/install-packages.sh
 
 for preset in ${1:-asan tsan release}; do
   echo "== $preset"
-  cmake --preset "$preset" >/dev/null
+  cmake --preset "$preset" -DPOSENC_PRECOMPILE=ON >/dev/null
   cmake --build --preset "$preset"
   ctest --preset "$preset" -j "$(nproc)"
 done

@@ -22,10 +22,6 @@ using Names = std::vector<std::string>;
 // No model comes near; each is an encoding of its own.
 constexpr size_t kMaxGroups = 64;
 
-// Layer types whose layers have no attention that could rotate.
-constexpr std::array<absl::string_view, 5> kWithoutAttention = {"linear_attention", "mamba",
-                                                                "mamba2", "conv", "recurrent"};
-
 // Lists of 0 and 1 a layer. The first's name misleads: 1 uses RoPE in all, in transformers and in
 // every port that was checked. The others are SmallThinker's and Step's.
 constexpr absl::string_view kFlagLists = "no_rope_layers rope_layout use_rope_layers";
@@ -158,11 +154,6 @@ absl::StatusOr<int64_t> FirstListed(const Tower& tower) {
   return FieldError(full.field(),
                     "does not say whether it counts from 0 or from 1: kda_layers beside it must "
                     "have the rest of the layers");
-}
-
-bool IsWithoutAttention(absl::string_view type) {
-  return std::find(kWithoutAttention.begin(), kWithoutAttention.end(), type) !=
-         kWithoutAttention.end();
 }
 
 bool IsAttention(absl::string_view type) {

@@ -178,22 +178,65 @@ absl::StatusOr<Groups> GroupsByRule(const Tower& tower, const RopeKeys& keys) {
   return absl::InternalError("layer_rules: a rule without a case");
 }
 
+// What nested maps call each layer: the rule's group of it, else its layer_types; "" for a layer
+// that the rule does not rotate.
+Names MapNames(const Tower& tower, const Groups& by_rule, Names types) {
+  for (const LayerGroup& group : by_rule) {
+    for (const int64_t layer : group.nope_layers) {
+      if (static_cast<size_t>(layer) < types.size()) types[static_cast<size_t>(layer)].clear();
+    }
+    if (!IsLayerType(tower, group.layer_type)) continue;
+    for (const int64_t layer : group.layers) {
+      const size_t i = static_cast<size_t>(layer);
+      if (i >= types.size()) types.resize(i + 1);
+      types[i] = group.layer_type;
+    }
+  }
+  return types;
+}
+
+// Refuses layers that no map holds for: their key is left out or misspelt. transformers 5 has a
+// KeyError, or in some classes a base that the file does not say.
+absl::Status CheckEveryLayerHasMap(const RopeKeys& keys, const Names& names) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty() || IsWithoutAttention(names[i]) || keys.map[names[i]].present()) continue;
+    return FieldError(keys.map.FieldOf(names[i]),
+                      absl::StrCat("is required beside the maps of other layers: layer ", i,
+                                   " is of this type; null says that it does not rotate"));
+  }
+  return absl::OkStatus();
+}
+
+void NoteMapsOfNoType(const Tower& tower, const RopeKeys& keys) {
+  for (const JsonValue& map : keys.map.children()) {
+    if (!map.is_object() || IsLayerType(tower, map.key())) continue;
+    tower.findings.Add(Rule::kRopeKeyIgnored, map,
+                       {.message = absl::StrCat(map.key(),
+                                                " is no type of layer, so no layer rotates by "
+                                                "this map.")});
+  }
+}
+
 // {"full_attention": {...}, "sliding_attention": null}: each map holds for its
 // layers, and null means that they do not rotate. What the family's rule knows of
 // a group (its pattern, its head_dim) holds still.
 absl::StatusOr<Groups> NestedGroups(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Groups by_rule, GroupsByRule(tower, RopeKeys{}));
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
+  RETURN_IF_ERROR(CheckEveryLayerHasMap(keys, MapNames(tower, by_rule, types)));
+  NoteMapsOfNoType(tower, keys);
   Groups groups;
   std::vector<int64_t> nope_layers;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const bool mapped = keys.map[types[i]].present();
+    if (!mapped && IsWithoutAttention(types[i])) nope_layers.push_back(static_cast<int64_t>(i));
+  }
   for (const JsonValue& map : keys.map.children()) {
     if (map.has_value() && !map.is_object()) continue;  // beside the maps, ignored
     if (!IsLayerType(tower, map.key())) continue;
     const auto rule = std::find_if(by_rule.begin(), by_rule.end(),
                                    [&](const LayerGroup& g) { return g.layer_type == map.key(); });
     LayerGroup group = rule != by_rule.end() ? *rule : GroupOf(types, map.key(), RopeKeys{});
-    // A class's map for a type that the model has no layer of.
-    if (map.line() == 0 && rule == by_rule.end() && !by_rule.front().layers.empty()) continue;
     if (!map.has_value()) {
       nope_layers.insert(nope_layers.end(), group.layers.begin(), group.layers.end());
       continue;
@@ -202,15 +245,29 @@ absl::StatusOr<Groups> NestedGroups(const Tower& tower, const RopeKeys& keys) {
     groups.push_back(std::move(group));
   }
   for (LayerGroup& group : groups) {
-    group.nope_layers.insert(group.nope_layers.end(), nope_layers.begin(), nope_layers.end());
+    std::vector<int64_t>& nope = group.nope_layers;
+    nope.insert(nope.end(), nope_layers.begin(), nope_layers.end());
+    std::sort(nope.begin(), nope.end());
+    nope.erase(std::unique(nope.begin(), nope.end()), nope.end());
   }
+  return groups;
+}
+
+// No layers means all of them: of a model whose layers are known, a group without any is left out.
+Groups WithLayers(Groups groups) {
+  const bool known = std::any_of(groups.begin(), groups.end(), [](const LayerGroup& g) {
+    return !g.layers.empty() || !g.nope_layers.empty();
+  });
+  if (known) std::erase_if(groups, [](const LayerGroup& g) { return g.layers.empty(); });
   return groups;
 }
 
 }  // namespace
 
 absl::StatusOr<Groups> GroupLayers(const Tower& tower, const RopeKeys& keys) {
-  return IsNested(tower, keys) ? NestedGroups(tower, keys) : GroupsByRule(tower, keys);
+  ASSIGN_OR_RETURN(Groups groups,
+                   IsNested(tower, keys) ? NestedGroups(tower, keys) : GroupsByRule(tower, keys));
+  return WithLayers(std::move(groups));
 }
 
 }  // namespace posenc

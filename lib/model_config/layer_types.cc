@@ -22,6 +22,10 @@ constexpr std::array<absl::string_view, 9> kKnownTypes = {"full_attention",    "
                                                           "compress",          "hybrid",
                                                           "hybrid_sliding"};
 
+// Layer types whose layers have no attention that could rotate.
+constexpr std::array<absl::string_view, 5> kWithoutAttention = {"linear_attention", "mamba",
+                                                                "mamba2", "conv", "recurrent"};
+
 constexpr absl::string_view kTypesKeys = "layer_types layers_block_type";
 
 absl::StatusOr<Names> GivenTypes(const JsonValue& list) {
@@ -127,6 +131,11 @@ absl::StatusOr<Names> LayerTypes(const Tower& tower, const LayerPattern& pattern
   return types;
 }
 
+bool IsWithoutAttention(absl::string_view type) {
+  return std::find(kWithoutAttention.begin(), kWithoutAttention.end(), type) !=
+         kWithoutAttention.end();
+}
+
 bool IsLayerType(const Tower& tower, absl::string_view key) {
   if (std::find(kKnownTypes.begin(), kKnownTypes.end(), key) != kKnownTypes.end()) return true;
   const JsonValue list = FirstOf(tower.keys, kTypesKeys);
@@ -139,8 +148,10 @@ bool IsLayerType(const Tower& tower, absl::string_view key) {
 
 bool IsNested(const Tower& tower, const RopeKeys& keys) {
   const std::vector<JsonValue> members = keys.map.children();
+  const bool all_null = std::all_of(members.begin(), members.end(),
+                                    [](const JsonValue& member) { return !member.has_value(); });
   return std::any_of(members.begin(), members.end(), [&](const JsonValue& member) {
-    return member.is_object() && IsLayerType(tower, member.key());
+    return (member.is_object() || all_null) && IsLayerType(tower, member.key());
   });
 }
 

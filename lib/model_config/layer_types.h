@@ -44,7 +44,10 @@ absl::StatusOr<std::vector<std::string>> PatternOfLayers(const Tower& tower,
 // Whether a key of a rope map names a layer type, of this model or of any.
 bool IsLayerType(const Tower& tower, absl::string_view key);
 
-// Whether the map holds maps by layer type.
+// Whether layers of this type have no attention that could rotate.
+bool IsWithoutAttention(absl::string_view type);
+
+// Whether the map holds maps by layer type, or null for each.
 bool IsNested(const Tower& tower, const RopeKeys& keys);
 
 // FieldError of a list that has fewer entries than the model has layers.

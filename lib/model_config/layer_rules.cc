@@ -19,11 +19,15 @@ namespace {
 using Groups = std::vector<LayerGroup>;
 using Names = std::vector<std::string>;
 
+// All types of layers in families that have these two alone.
+constexpr absl::string_view kFullOrSliding = "full_attention sliding_attention";
+
 // Full layers have the scaling; sliding ones a base of their own.
 absl::StatusOr<Groups> Gemma3(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types,
                    LayerTypes(tower, {.every = "sliding_window_pattern _sliding_window_pattern",
-                                      .period = tower.family.rope.full_every}));
+                                      .period = tower.family.rope.full_every,
+                                      .names = kFullOrSliding}));
   Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
   groups[1].theta_keys = "rope_local_base_freq";
   groups[1].theta = 10000;
@@ -33,7 +37,8 @@ absl::StatusOr<Groups> Gemma3(const Tower& tower, const RopeKeys& keys) {
 absl::StatusOr<Groups> ModernBert(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.every = "global_attn_every_n_layers",
                                                          .period = tower.family.rope.full_every,
-                                                         .full_first = true}));
+                                                         .full_first = true,
+                                                         .names = kFullOrSliding}));
   Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, keys)};
   groups[0].theta_keys = "global_rope_theta rope_theta";
   groups[0].theta = 160000;
@@ -45,12 +50,13 @@ absl::StatusOr<Groups> ModernBert(const Tower& tower, const RopeKeys& keys) {
 }
 
 absl::StatusOr<Groups> Olmo3(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = 4}));
+  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = 4, .names = kFullOrSliding}));
   return Groups{GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
 }
 
 absl::StatusOr<Groups> Gemma4(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = 6, .last_full = true}));
+  ASSIGN_OR_RETURN(const Names types,
+                   LayerTypes(tower, {.period = 6, .last_full = true, .names = kFullOrSliding}));
   Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
   if (!keys.present())
     groups[0].keys.map = DefaultMap(R"({"rope_type": "proportional",
@@ -69,9 +75,10 @@ absl::StatusOr<Groups> Gemma4(const Tower& tower, const RopeKeys& keys) {
 }
 
 absl::StatusOr<Groups> MimoV2(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(
-      const Names types,
-      LayerTypes(tower, {.period = 6, .zeroth_full = true, .pattern = "hybrid_layer_pattern"}));
+  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = 6,
+                                                         .zeroth_full = true,
+                                                         .pattern = "hybrid_layer_pattern",
+                                                         .names = kFullOrSliding}));
   Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, keys)};
   groups[1].theta_keys = "swa_rope_theta";
   groups[1].theta = 10000;
@@ -82,7 +89,8 @@ absl::StatusOr<Groups> MimoV2(const Tower& tower, const RopeKeys& keys) {
 absl::StatusOr<Groups> SlidingOnly(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types,
                    LayerTypes(tower, {.every = "sliding_window_pattern global_attn_every_n_layers",
-                                      .period = 4}));
+                                      .period = 4,
+                                      .names = kFullOrSliding}));
   return OnlyOf(types, kSliding, keys);
 }
 

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
 
@@ -43,6 +45,20 @@ absl::StatusOr<Names> GivenTypes(const JsonValue& list) {
     types.push_back(type.value_or(""));
   }
   return types;
+}
+
+// `types` are the first of the list.
+absl::Status CheckNames(const JsonValue& list, const Names& types, absl::string_view names) {
+  const std::vector<absl::string_view> known = absl::StrSplit(names, ' ', absl::SkipEmpty());
+  if (known.empty()) return absl::OkStatus();
+  const std::vector<JsonValue> elements = list.children();
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (std::find(known.begin(), known.end(), types[i]) != known.end()) continue;
+    return FieldError(elements[i].field(),
+                      absl::StrCat("must be ", absl::StrJoin(known, " or "),
+                                   " in this family, got ", elements[i].Describe()));
+  }
+  return absl::OkStatus();
 }
 
 // A list with a number for each layer.
@@ -128,6 +144,7 @@ absl::StatusOr<Names> LayerTypes(const Tower& tower, const LayerPattern& pattern
     if (types.size() < layers) return ListTooShort(list, layers);
     types.resize(layers);  // what follows is for prediction layers
   }
+  RETURN_IF_ERROR(CheckNames(list, types, pattern.names));
   return types;
 }
 

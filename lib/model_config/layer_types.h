@@ -29,11 +29,12 @@ struct LayerPattern {
   absl::string_view cycle = "";    // a key that lists the types of a run, which is repeated
   absl::string_view listed = "";   // a key that lists the numbers of the full layers,
   int64_t first_layer = 0;         // the first of which is this
+  absl::string_view names = "";    // all that layer_types may hold; empty: anything
 };
 
 // layer_types (layers_block_type of hybrids), else the pattern over num_hidden_layers; empty
 // where neither is known. Refuses a list that is shorter than the model has layers, or names
-// one that it has not.
+// one that it has not, or a type that the family has not.
 absl::StatusOr<std::vector<std::string>> LayerTypes(const Tower& tower,
                                                     const LayerPattern& pattern);
 

@@ -12,6 +12,7 @@ namespace posenc {
 namespace {
 
 using ::posenc::testing::FindingOf;
+using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
 using ::posenc::testing::Resolved;
 using ::testing::ElementsAre;
@@ -71,6 +72,59 @@ TEST(LayerMapsTest, LayersWithoutAttentionNeedNoMap) {
   EXPECT_THAT(response.encodings(0).nope_layers(), ElementsAre(0, 1, 2, 3, 4, 5, 6));
 }
 // MORE
+
+TEST(LayerMapsTest, OnlyNullsReadAsRotating) {
+  for (const char* model_type : {"gemma3_text", "llama"}) {
+    const auto response = Resolved(EightLayers(
+        model_type, R"("rope_parameters": {"full_attention": null, "sliding_attention": null})"));
+    ASSERT_EQ(response.encodings_size(), 1) << model_type;
+    EXPECT_EQ(response.encodings(0).kind(), "none") << model_type;
+    EXPECT_THAT(response.encodings(0).nope_layers(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  }
+  EXPECT_THAT(Refusal(EightLayers("gemma3_text", Maps(R"("sliding_attention": null)"))),
+              HasSubstr("config_json/rope_parameters/full_attention: is required"));
+}
+
+// layer_types ----------------------------------------------------------------------------------
+
+TEST(LayerMapsTest, NamesThatNoGroupTakesWereAccepted) {
+  const std::string types =
+      R"("num_hidden_layers": 2, "layer_types": ["full_attention", "sliding"])";
+  for (const char* model_type : {"gemma3_text", "gemma4_text", "olmo3", "modernbert",
+                                 "mimo_v2_flash", "cohere2", "exaone4", "t5gemma2_decoder"}) {
+    EXPECT_THAT(Refusal(ModelWith(model_type, types)),
+                HasSubstr("config_json/layer_types/1: must be full_attention or "
+                          "sliding_attention in this family, got string \"sliding\""))
+        << model_type;
+  }
+}
+
+TEST(LayerMapsTest, GroupsWithoutLayersMeantAllLayers) {
+  const std::string both = Maps(kFullMap, kSlidingMap);
+  for (const std::string& more : {std::string(R"("num_hidden_layers": 4)"),
+                                  absl::StrCat(R"("num_hidden_layers": 4, )", both)}) {
+    for (const char* model_type : {"gemma3_text", "t5gemma2_decoder"}) {
+      const auto response = Resolved(ModelWith(model_type, more));
+      ASSERT_EQ(response.encodings_size(), 1) << model_type << more;
+      EXPECT_EQ(response.encodings(0).layer_type(), "sliding_attention");
+      EXPECT_THAT(response.encodings(0).layers(), ElementsAre(0, 1, 2, 3));
+    }
+  }
+  const auto llama = Resolved(ModelWith(
+      "llama",
+      absl::StrCat(
+          R"("num_hidden_layers": 2, "layer_types": ["full_attention", "full_attention"], )",
+          both)));
+  ASSERT_EQ(llama.encodings_size(), 1);
+  EXPECT_EQ(llama.encodings(0).layer_type(), "full_attention");
+}
+
+TEST(LayerMapsTest, AHybridWithoutAFullLayerRotatedEverywhere) {
+  const auto response = Resolved(ModelWith("qwen3_next", R"("num_hidden_layers": 3)"));
+  ASSERT_EQ(response.encodings_size(), 1);
+  EXPECT_EQ(response.encodings(0).kind(), "none");
+  EXPECT_THAT(response.encodings(0).nope_layers(), ElementsAre(0, 1, 2));
+}
 
 }  // namespace
 }  // namespace posenc

@@ -215,6 +215,25 @@ absl::Status CheckEveryLayerHasMap(const RopeKeys& keys, const Names& names) {
   return absl::OkStatus();
 }
 
+// Several maps, and nothing that says which layers each is for.
+absl::Status CheckTypesAreKnown(const Tower& tower, const RopeKeys& keys, const Groups& by_rule,
+                                const Names& names) {
+  const bool by_class = !FirstOf(tower.keys, "rope_scaling rope_parameters").present();
+  const bool rule_knows = by_rule.size() != 1 || by_rule.front().layer_type != "all";
+  if (by_class || rule_knows || !names.empty()) return absl::OkStatus();
+  const std::vector<JsonValue> maps = keys.map.children();
+  const auto count = std::count_if(maps.begin(), maps.end(), [&](const JsonValue& map) {
+    return (map.is_object() || !map.has_value()) && IsLayerType(tower, map.key());
+  });
+  ASSIGN_OR_RETURN(const std::optional<int64_t> layers, NumLayers(tower));
+  const bool any_rotates =
+      std::any_of(maps.begin(), maps.end(), [](const JsonValue& map) { return map.is_object(); });
+  if (count < 2 || !layers.has_value() || !any_rotates) return absl::OkStatus();
+  return FieldError(tower.keys.FieldOf("layer_types"),
+                    absl::StrCat("is required beside maps by layer type: which of the ", *layers,
+                                 " layers each of the ", count, " holds for is not said"));
+}
+
 void NoteMapsOfNoType(const Tower& tower, const RopeKeys& keys) {
   for (const JsonValue& map : keys.map.children()) {
     if (!map.is_object() || IsLayerType(tower, map.key())) continue;
@@ -231,7 +250,9 @@ void NoteMapsOfNoType(const Tower& tower, const RopeKeys& keys) {
 absl::StatusOr<Groups> NestedGroups(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Groups by_rule, GroupsByRule(tower, RopeKeys{}));
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
-  RETURN_IF_ERROR(CheckEveryLayerHasMap(keys, MapNames(tower, by_rule, types)));
+  const Names names = MapNames(tower, by_rule, types);
+  RETURN_IF_ERROR(CheckTypesAreKnown(tower, keys, by_rule, names));
+  RETURN_IF_ERROR(CheckEveryLayerHasMap(keys, names));
   NoteMapsOfNoType(tower, keys);
   Groups groups;
   std::vector<int64_t> nope_layers;

@@ -85,6 +85,14 @@ TEST(LayerMapsTest, OnlyNullsReadAsRotating) {
               HasSubstr("config_json/rope_parameters/full_attention: is required"));
 }
 
+TEST(LayerMapsTest, MapsOfLayersThatNothingNamesHeldForAllOfThem) {
+  EXPECT_EQ(Refusal(EightLayers("llama", Maps(kFullMap, kSlidingMap))),
+            "config_json/layer_types: is required beside maps by layer type: which of the 8 layers "
+            "each of the 2 holds for is not said");
+  EXPECT_THAT(Refusal(EightLayers("llama", Maps(kFullMap, R"("sliding_attention": null)"))),
+              HasSubstr("config_json/layer_types: is required"));
+}
+
 // layer_types ----------------------------------------------------------------------------------
 
 TEST(LayerMapsTest, NamesThatNoGroupTakesWereAccepted) {

@@ -20,6 +20,17 @@ v1::MropeScheme SchemeOf(absl::string_view name) {
   return name == "xdrope" ? v1::MROPE_SCHEME_XDROPE : v1::MROPE_SCHEME_CONTIGUOUS;
 }
 
+// The family has one axis, whatever the map says of several.
+void NoteUnreadAxes(const ScalingInput& input) {
+  for (absl::string_view key : {"mrope_section", "mrope_interleaved", "xdrope_section"}) {
+    const JsonValue value = input.keys.Find(key);
+    if (!value.has_value()) continue;
+    input.tower.findings.Add(Rule::kRopeKeyIgnored, value,
+                             {.message = absl::StrCat("This family's positions have one axis; ",
+                                                      key, " changes nothing here.")});
+  }
+}
+
 }  // namespace
 
 v1::EncodingSpec MropeSpecOf(const v1::ResolvedEncoding& encoding) {
@@ -47,7 +58,10 @@ absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding)
   const bool pangu = input.type.written == "openpangu";
   // A family that nobody knows here has axes where its file gives their sections.
   const bool unknown = tower.family.model_types.empty() && list.has_value();
-  if (traits.mrope_scheme.empty() && !pangu && !unknown) return absl::OkStatus();
+  if (traits.mrope_scheme.empty() && !pangu && !unknown) {
+    NoteUnreadAxes(input);
+    return absl::OkStatus();
+  }
   if (!list.has_value()) list = keys.Find("xdrope_section");
   std::vector<int64_t> sections(traits.mrope_section.begin(), traits.mrope_section.end());
   if (list.has_value()) {

@@ -158,5 +158,24 @@ TEST(PhiFindingsTest, PhiMoeWithoutItsMscalesWasComputedByAFormulaOfItsOwn) {
             "");
 }
 
+// Axes ------------------------------------------------------------------------------
+
+TEST(AxesTest, SectionsOfAFamilyWithOneAxisWereDroppedInSilence) {
+  for (const char* model_type : {"llama", "qwen3"}) {
+    EXPECT_EQ(Said(ModelWith(model_type, R"("rope_scaling": {"type": "mrope",
+                                           "mrope_section": [16, 24, 24]})"),
+                   "rope-key-ignored"),
+              "warning /rope_scaling/mrope_section");
+    EXPECT_EQ(Said(ModelWith(model_type, R"("rope_scaling": {"rope_type": "default",
+                                           "mrope_interleaved": true})"),
+                   "rope-key-ignored"),
+              "warning /rope_scaling/mrope_interleaved");
+  }
+  EXPECT_EQ(Said(ModelWith("qwen2_vl", R"("rope_scaling": {"type": "mrope",
+                                         "mrope_section": [16, 24, 24]})"),
+                 "rope-key-ignored"),
+            "");
+}
+
 }  // namespace
 }  // namespace posenc

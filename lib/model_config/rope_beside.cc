@@ -109,8 +109,12 @@ absl::Status SetQueryScale(const ScalingInput& input, v1::ResolvedEncoding* enco
       return absl::OkStatus();
     }
     case QueryScaleRule::kLlama4: {
-      ASSIGN_OR_RETURN(const std::optional<bool> tuned, ReadBool(keys["attn_temperature_tuning"]));
-      if (!tuned.value_or(true)) return absl::OkStatus();
+      // A number in real files, 4: the class only asks whether it is true.
+      const JsonValue tuning = keys["attn_temperature_tuning"];
+      if (!tuning.is_number()) {
+        RETURN_IF_ERROR(ReadBool(tuning).status());
+      }
+      if (tuning.has_value() && !tuning.truthy()) return absl::OkStatus();
       ASSIGN_OR_RETURN(const std::optional<double> scale, ReadNumber(keys["attn_scale"]));
       ASSIGN_OR_RETURN(const std::optional<int64_t> floor, ReadPositiveInt(keys["floor_scale"]));
       v1::QueryScale& query = *encoding->mutable_query_scale();

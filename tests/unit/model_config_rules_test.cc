@@ -260,6 +260,18 @@ TEST(ModelConfigRulesTest, QueriesThatAreScaledByTheirPosition) {
   EXPECT_EQ(qwen.length(), 8192);
 }
 
+// Llama4TextConfig's default was the number 4, which files have still.
+TEST(ModelConfigRulesTest, Llama4sTuningAsANumberWasRefused) {
+  const auto rule = [](absl::string_view tuning) {
+    return Resolve(ModelWith("llama4_text", absl::StrCat(R"("attn_temperature_tuning": )", tuning)))
+        ->encodings(0)
+        .query_scale()
+        .rule();
+  };
+  for (absl::string_view on : {"4", "1", "true"}) EXPECT_EQ(rule(on), "floor_log") << on;
+  for (absl::string_view off : {"0", "false"}) EXPECT_EQ(rule(off), "") << off;
+}
+
 TEST(ModelConfigRulesTest, AxesOfADiffusionTransformer) {
   const auto axes = [](absl::string_view list) {
     return absl::StrCat(R"({"_class_name": "FluxTransformer2DModel", "attention_head_dim": 64,)",

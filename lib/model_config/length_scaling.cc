@@ -29,6 +29,10 @@ absl::Status CheckGrowingWidth(const ScalingInput& input) {
 
 // InternLM 1 names its factor otherwise, and has one by default.
 absl::StatusOr<double> DynamicFactor(const ScalingInput& input) {
+  // HunYuan's name of dynamic with an alpha; what is missing is called by what the file says.
+  if (input.type.written == "xdrope" && !input.keys.Find("factor").has_value()) {
+    return FieldError(input.keys.map.FieldOf("alpha"), "is required for rope_type xdrope");
+  }
   if (input.keys.map.key() != "rotary") return RequiredFactor(input, "factor");
   ASSIGN_OR_RETURN(const std::optional<double> factor,
                    ReadPositiveNumber(input.keys.map["scaling_factor"]));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/resolve.h"
@@ -75,11 +76,18 @@ absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding)
   for (const int64_t section : sections) sum += section;
   const int64_t frequencies = encoding->spec().rope().rotary_dim() / 2;
   if (sum != frequencies) {
-    const std::string field = list.present()       ? list.field()
-                              : keys.map.present() ? keys.map.FieldOf("mrope_section")
-                                                   : tower.keys.FieldOf("rope_scaling");
-    return FieldError(field, absl::StrCat("must sum to the ", frequencies,
-                                          " frequencies of a head, sums to ", sum));
+    const std::string sums = absl::StrCat("sum to the ", frequencies, " frequencies of a head");
+    if (list.present()) {
+      return FieldError(list.field(), absl::StrCat("must ", sums, ", sums to ", sum));
+    }
+    const std::string own =
+        absl::StrCat("the family's own, ", absl::StrJoin(sections, ", "), ", does not ", sums);
+    if (keys.map.present()) {
+      return FieldError(keys.map.FieldOf("mrope_section"), absl::StrCat("is required: ", own));
+    }
+    return FieldError(
+        tower.keys.FieldOf(tower.family.since_v5 ? "rope_parameters" : "rope_scaling"),
+        absl::StrCat("is required, with an mrope_section in it: ", own));
   }
   v1::MropeSections& mrope = *encoding->mutable_mrope();
   mrope.mutable_sections()->Assign(sections.begin(), sections.end());

@@ -149,6 +149,11 @@ TEST(ModelConfigRefusalTest, TwoNamesOfOneBaseThatDiffer) {
             "same: 500000 against 10000.0");
 }
 
+TEST(ModelConfigRefusalTest, XdropeWithoutAnAlphaWasCalledDynamic) {
+  EXPECT_EQ(Refusal(ModelWith("llama", R"("rope_scaling": {"type": "xdrope"})")),
+            "config_json/rope_scaling/alpha: is required for rope_type xdrope");
+}
+
 TEST(ModelConfigRefusalTest, CarriesABadRequest) {
   const absl::Status status = Resolve("{}").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

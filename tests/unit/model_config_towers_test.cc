@@ -199,6 +199,12 @@ TEST(TowersTest, CohereCompassPairedAdjacentChannels) {
   EXPECT_EQ(encoding.mrope().scheme(), "interleaved");
 }
 
+TEST(TowersTest, CohereCompassWithoutSectionsWasRefusedForAMapThatItHasNot) {
+  EXPECT_EQ(Refusal(ModelWith("cohere_compass_text", R"("num_hidden_layers": 1, "head_dim": 64)")),
+            "config_json/rope_parameters: is required, with an mrope_section in it: the family's "
+            "own, 24, 20, 20, does not sum to the 32 frequencies of a head");
+}
+
 TEST(TowersTest, ModernBertsDecoderWasAnEncoder) {
   EXPECT_EQ(Resolved(ModelWith("modernbert-decoder", "")).encodings(0).tower(), "text");
 }

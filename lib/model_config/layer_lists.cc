@@ -1,7 +1,6 @@
 #include "lib/model_config/layer_lists.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>

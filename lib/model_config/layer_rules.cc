@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "lib/base/status.h"
 #include "lib/model_config/default_maps.h"
 #include "lib/model_config/fields.h"
@@ -118,6 +119,13 @@ absl::StatusOr<Groups> FullOnly(const Tower& tower, const RopeKeys& keys) {
                                                          .first_layer = traits.first_layer}));
   const auto name = std::find_first_of(types.begin(), types.end(), kAttentionTypes.begin(),
                                        kAttentionTypes.end());
+  const auto unknown = std::find_if_not(types.begin(), types.end(), IsWithoutAttention);
+  if (name == types.end() && unknown != types.end()) {
+    return FieldError(
+        FirstOf(tower.keys, "layer_types layers_block_type").field(),
+        absl::StrCat("must name layers with attention ", absl::StrJoin(kAttentionTypes, " or "),
+                     ", has \"", *unknown, "\""));
+  }
   return OnlyOf(types, name == types.end() ? kFull : absl::string_view(*name), keys);
 }
 

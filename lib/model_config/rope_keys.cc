@@ -253,10 +253,11 @@ void NoteUnusedKeys(const Tower& tower, const RopeKeys& keys, absl::string_view 
   for (absl::string_view key : absl::StrSplit(row->keys, ' ')) used.push_back(key);
   for (const JsonValue& value : keys.map.children()) {
     if (std::find(used.begin(), used.end(), value.key()) != used.end()) continue;
-    // A factor that is not applied is worse than a key that nobody knows.
-    const bool scaling = rope_type == "default" && IsScalingKey(value.key());
+    // A factor that is not applied, or a map of layers of a misspelt type, is worse than a key
+    // that nobody knows.
+    const bool lost = value.is_object() || (rope_type == "default" && IsScalingKey(value.key()));
     tower.findings.Add(
-        scaling ? Rule::kRopeKeyIgnored : Rule::kRopeKeyUnknown, value,
+        lost ? Rule::kRopeKeyIgnored : Rule::kRopeKeyUnknown, value,
         {.message = absl::StrCat("rope_type ", rope_type, " does not use ", value.key(), ".")});
   }
 }

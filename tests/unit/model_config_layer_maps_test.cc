@@ -62,6 +62,14 @@ TEST(LayerMapsTest, AMapOfNoTypeOfLayerWasIgnoredInSilence) {
   EXPECT_EQ(finding->pointer(), "/rope_parameters/sliding_attn");
 }
 
+TEST(LayerMapsTest, MapsThatAreAllMisspeltWereOnlyNoted) {
+  const auto response =
+      Resolved(EightLayers("llama", R"("rope_parameters": {"full_attn": {}, "sliding_attn": {}})"));
+  const v1::Finding* finding = FindingOf(response, "rope-key-ignored");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->pointer(), "/rope_parameters/full_attn");
+}
+
 TEST(LayerMapsTest, LayersWithoutAttentionNeedNoMap) {
   const auto response =
       Resolved(EightLayers("llama", absl::StrCat(R"("layer_types": ["mamba", "mamba", "mamba",
@@ -105,6 +113,13 @@ TEST(LayerMapsTest, NamesThatNoGroupTakesWereAccepted) {
                           "sliding_attention in this family, got string \"sliding\""))
         << model_type;
   }
+}
+
+TEST(LayerMapsTest, HybridsWhoseNamesNobodyKnowsRotatedEverywhere) {
+  EXPECT_EQ(Refusal(ModelWith("qwen3_next", R"("num_hidden_layers": 2,
+                                               "layer_types": ["linear_attention", "full"])")),
+            "config_json/layer_types: must name layers with attention full_attention or attention "
+            "or hybrid, has \"full\"");
 }
 
 TEST(LayerMapsTest, GroupsWithoutLayersMeantAllLayers) {

@@ -52,10 +52,10 @@ absl::StatusOr<Source> ResolveSource(Request* request) {
 void FillFromModel(const Family& family, const v1::ResolvedEncoding& encoding,
                    v1::Selection* selection, v1::TensorFormat* format) {
   if (!family.rows_are_positions()) return;
-  if (selection->coordinates_case() == v1::Selection::COORDINATES_NOT_SET &&
-      encoding.max_position_embeddings() > 0) {
+  const int64_t positions = DefaultPositions(encoding);
+  if (selection->coordinates_case() == v1::Selection::COORDINATES_NOT_SET && positions > 0) {
     selection->mutable_position_range()->set_begin(0);
-    selection->mutable_position_range()->set_end(encoding.max_position_embeddings());
+    selection->mutable_position_range()->set_end(positions);
   }
   const bool holds_integers = format->layout() == v1::LAYOUT_POSITION_IDS;
   if (format->dtype() == v1::DTYPE_UNSPECIFIED && !holds_integers) {

@@ -262,21 +262,20 @@ absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
     return FieldError("format.max_model_len",
                       absl::StrCat("must be at least 1, got ", format.max_model_len()));
   }
-  if (request.encoding != nullptr) {
-    RETURN_IF_ERROR(CheckTables(*profile, *request.encoding));
-    RETURN_IF_ERROR(
-        CheckPositionLimit(*request.encoding, "format.max_model_len", format.max_model_len()));
-  }
+  if (request.encoding != nullptr) RETURN_IF_ERROR(CheckTables(*profile, *request.encoding));
   format.set_profile(std::string(profile->versioned));
   if (format.layout() == v1::LAYOUT_UNSPECIFIED) format.set_layout(LayoutOf(*profile, request));
   if (format.dtype() == v1::DTYPE_UNSPECIFIED) format.set_dtype(DTypeOf(*profile, request));
   if (request.selection->coordinates_case() == v1::Selection::COORDINATES_NOT_SET) {
     SetRows(*profile, request, format.max_model_len());
   }
-  format.clear_max_model_len();
   if (request.encoding != nullptr) {
+    // By what the profile has made of the spec.
+    RETURN_IF_ERROR(CheckPositionLimit(*request.encoding, *request.spec, "format.max_model_len",
+                                       format.max_model_len()));
     AddProfileFindings(profile->name, *request.encoding, request.findings);
   }
+  format.clear_max_model_len();
   return profile;
 }
 

@@ -37,6 +37,10 @@ v1::TableHeader Header(const v1::GetTableRequest& request) {
   return table.ok() ? (*table)->header() : v1::TableHeader();
 }
 
+constexpr char kDynamic32768[] = R"({"model_type": "llama", "hidden_size": 512,
+    "num_attention_heads": 4, "max_position_embeddings": 32768, "rope_theta": 10000.0,
+    "rope_scaling": {"rope_type": "dynamic", "factor": 4.0}})";
+
 struct Expected {
   const char* config;
   const char* profile;
@@ -309,6 +313,41 @@ TEST(ProfileTest, B31_ALimitPastAScaledTableIsRefusedAndAPlainOneGrows) {
   v1::GetTableRequest plain = Request(Config("Llama-2-7b-hf.json"), "vllm");
   plain.mutable_format()->set_max_model_len(40000);
   EXPECT_THAT(Header(plain).tensors(0).shape(), ElementsAre(40000, 128));
+}
+
+// Rows that no length has: of the unscaled base beyond the length from which it grows.
+TEST(ProfileTest, ADynamicTableHadRowsBeyondTheLengthItWasMadeFor) {
+  Engine engine;
+  v1::GetTableRequest request = Request(kDynamic32768, "");
+  request.mutable_selection()->mutable_position_ids()->add_ids(32767);
+  EXPECT_TRUE(engine.GetTable(request).ok());
+  request.mutable_selection()->mutable_position_ids()->add_ids(100000);
+  EXPECT_EQ(engine.GetTable(request).status().message(),
+            "selection.position_ids: must stay within the 32768 positions that this model's "
+            "dynamic scaling is made for, got 100001; pass sequence_length, which its frequencies "
+            "follow, to ask for more");
+  request.mutable_model()->set_sequence_length(100000);
+  EXPECT_FALSE(engine.GetTable(request).ok());
+  request.mutable_model()->set_sequence_length(100001);
+  EXPECT_TRUE(engine.GetTable(request).ok());
+  // Qwen 1: the base grows from seq_length, 8192, not from max_position_embeddings, 32768.
+  EXPECT_EQ(Header(Request(Config("Qwen-7B-Chat.json"), "")).selection().position_range().end(),
+            8192);
+}
+
+TEST(ProfileTest, AShortListFilledRowsBeyondTheOriginalLength) {
+  Engine engine;
+  v1::GetTableRequest request = Request(Config("Phi-3.5-mini-instruct.json"), "");
+  EXPECT_EQ(Header(request).selection().position_range().end(), 4096);
+  request.mutable_selection()->mutable_position_range()->set_end(4097);
+  EXPECT_EQ(engine.GetTable(request).status().message(),
+            "selection.position_range.end: must stay within the 4096 positions that this model's "
+            "longrope scaling is made for, got 4097; pass sequence_length, which its frequencies "
+            "follow, to ask for more");
+  request.mutable_model()->set_sequence_length(4097);
+  EXPECT_TRUE(engine.GetTable(request).ok());
+  request.mutable_selection()->clear_coordinates();
+  EXPECT_EQ(Header(request).selection().position_range().end(), 131072);
 }
 
 TEST(ProfileTest, AnIgnoredAttentionFactorIsHeededAndReported) {

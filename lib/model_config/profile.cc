@@ -18,9 +18,16 @@ namespace posenc {
 
 using Names = std::array<absl::string_view, 4>;  // unused ones are empty
 
+// The length that a dynamic table is made for, where the request names none.
+enum class Dynamic : uint8_t {
+  kOfRows,       // its rows: as transformers has it for a sequence of so many
+  kTimesFactor,  // max_position_embeddings * factor, whatever max_model_len
+  kUnscaled,     // max_position_embeddings
+};
+
 // Which list a LongRoPE table is made of, where the request names no length.
 enum class LongRope : uint8_t {
-  kByLength,       // as without a profile
+  kOfRows,         // the one for a sequence of as many as its rows
   kShortThenLong,  // the trained length's rows of the short list, then all rows of the long one
   kLong,           // the long one, unless max_model_len fits the trained length
 };
@@ -28,10 +35,10 @@ enum class LongRope : uint8_t {
 // Rows are max_position_embeddings but for what these say.
 struct RowRule {
   bool linear_times_factor = false;         // ceil(max_position_embeddings * factor)
-  bool dynamic_times_factor = false;        // the same
+  Dynamic dynamic = Dynamic::kOfRows;       // kTimesFactor: ceil(max_position_embeddings * factor)
   bool yarn_original_times_factor = false;  // ceil(original_max_position_embeddings * factor)
   int64_t mrope_multiple = 1;               // several axes: of so many times the length
-  LongRope longrope = LongRope::kByLength;
+  LongRope longrope = LongRope::kOfRows;
 };
 
 struct Profile {
@@ -78,7 +85,7 @@ constexpr std::array kProfiles = {
             .layout = v1::LAYOUT_COS_SIN,
             .checkpoint_dtype = false,
             .rows = {.linear_times_factor = true,
-                     .dynamic_times_factor = true,
+                     .dynamic = Dynamic::kTimesFactor,
                      .yarn_original_times_factor = true,
                      .longrope = LongRope::kShortThenLong},
             .short_then_long_names = {"long_short_cos_sin_cache"},
@@ -90,7 +97,7 @@ constexpr std::array kProfiles = {
             .layout = v1::LAYOUT_PAIRS,
             .checkpoint_dtype = false,
             .tensor_names = {"embed_positions_for_gpt_attention"},
-            .rows = {.longrope = LongRope::kLong},
+            .rows = {.dynamic = Dynamic::kUnscaled, .longrope = LongRope::kLong},
             .latent_layout = v1::LAYOUT_PAIRS_FULL,
             .latent_names = {"rotary_cos_sin"}},
     Profile{.name = "trtllm_cos_sin",
@@ -98,19 +105,20 @@ constexpr std::array kProfiles = {
             .layout = v1::LAYOUT_COS_SIN,
             .checkpoint_dtype = false,
             .tensor_names = {"rotary_cos_sin"},
-            .rows = {.longrope = LongRope::kLong}},
+            .rows = {.dynamic = Dynamic::kUnscaled, .longrope = LongRope::kLong}},
     Profile{.name = "trtllm_sin_cos",
             .versioned = "trtllm_sin_cos-1",
             .layout = v1::LAYOUT_SIN_COS,
             .checkpoint_dtype = false,
             .tensor_names = {"embed_positions"},
-            .rows = {.longrope = LongRope::kLong}},
+            .rows = {.dynamic = Dynamic::kUnscaled, .longrope = LongRope::kLong}},
     Profile{.name = "vllm",
             .versioned = "vllm-1",
             .layout = v1::LAYOUT_COS_SIN,
             .checkpoint_dtype = true,
             .float32_model_types = "deepseek_v4 gpt_oss kimi_k3",
             .rows = {.linear_times_factor = true,
+                     .dynamic = Dynamic::kUnscaled,
                      .yarn_original_times_factor = true,
                      .mrope_multiple = 4,
                      .longrope = LongRope::kShortThenLong},
@@ -146,8 +154,8 @@ int64_t Rows(const RowRule& rule, const v1::ResolvedEncoding& encoding) {
   if (rope.has_linear() && rule.linear_times_factor) {
     return CeilOfProduct(length, rope.linear().factor());
   }
-  if (rope.has_dynamic() && rule.dynamic_times_factor) {
-    return rope.dynamic().has_factor() ? CeilOfProduct(length, rope.dynamic().factor()) : length;
+  if (rope.dynamic().has_factor() && rule.dynamic == Dynamic::kTimesFactor) {
+    return CeilOfProduct(length, rope.dynamic().factor());
   }
   return length;
 }
@@ -180,23 +188,43 @@ v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
   return float32 ? v1::DTYPE_F32 : CheckpointDType(request.encoding);
 }
 
-// The rows of a model's table, all positions from 0 on. A LongRoPE's list is the stack's choice
-// too, unless the request has made it.
+// A table that depends on the length is for the stack's, unless the request has named one.
+void SetDynamicLength(const RowRule& rule, const v1::ResolvedEncoding& encoding, int64_t rows,
+                      v1::DynamicScaling* dynamic) {
+  if (dynamic->has_sequence_length()) return;
+  if (rule.dynamic == Dynamic::kOfRows) dynamic->set_sequence_length(rows);
+  if (rule.dynamic == Dynamic::kTimesFactor && dynamic->has_factor()) {
+    dynamic->set_sequence_length(Rows(rule, encoding));
+  }
+}
+
+void SetLongRopeList(const RowRule& rule, int64_t max_model_len, int64_t* rows,
+                     v1::LongRopeScaling* longrope) {
+  if (longrope->has_sequence_length()) return;
+  const int64_t original = longrope->original_max_position_embeddings();
+  switch (rule.longrope) {
+    case LongRope::kOfRows:
+      return longrope->set_sequence_length(*rows);
+    case LongRope::kShortThenLong:
+      longrope->set_short_then_long(true);
+      *rows += original;
+      return;
+    case LongRope::kLong:
+      return longrope->set_sequence_length(max_model_len > 0 ? max_model_len : original + 1);
+  }
+}
+
+// The rows of a model's table, all positions from 0 on.
 void SetRows(const Profile& profile, const ProfiledRequest& request, int64_t max_model_len) {
   int64_t rows = max_model_len;
   if (rows == 0 && request.encoding != nullptr) rows = Rows(profile.rows, *request.encoding);
   if (rows == 0) return;
   v1::RopeSpec& rope = *request.spec->mutable_rope();
-  if (request.encoding != nullptr && rope.has_longrope() &&
-      !rope.longrope().has_sequence_length()) {
-    v1::LongRopeScaling& longrope = *rope.mutable_longrope();
-    const int64_t original = longrope.original_max_position_embeddings();
-    if (profile.rows.longrope == LongRope::kShortThenLong) {
-      longrope.set_short_then_long(true);
-      rows += original;
-    } else if (profile.rows.longrope == LongRope::kLong) {
-      longrope.set_sequence_length(max_model_len > 0 ? max_model_len : original + 1);
-    }
+  if (request.encoding != nullptr && rope.has_dynamic()) {
+    SetDynamicLength(profile.rows, *request.encoding, rows, rope.mutable_dynamic());
+  }
+  if (request.encoding != nullptr && rope.has_longrope()) {
+    SetLongRopeList(profile.rows, max_model_len, &rows, rope.mutable_longrope());
   }
   request.selection->mutable_position_range()->set_begin(0);
   request.selection->mutable_position_range()->set_end(rows);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -348,6 +349,37 @@ TEST(ProfileTest, AShortListFilledRowsBeyondTheOriginalLength) {
   EXPECT_TRUE(engine.GetTable(request).ok());
   request.mutable_selection()->clear_coordinates();
   EXPECT_EQ(Header(request).selection().position_range().end(), 131072);
+}
+
+// The rows of max_model_len by the base of max_position_embeddings: no length has such a table.
+TEST(ProfileTest, ATableWithMoreRowsWasNotMadeForTheirLength) {
+  using Lengths = std::pair<int64_t, int64_t>;  // rows, sequence_length
+  const auto dynamic = [](const char* profile, int64_t max_model_len) {
+    v1::GetTableRequest request = Request(kDynamic32768, profile);
+    if (max_model_len > 0) request.mutable_format()->set_max_model_len(max_model_len);
+    const v1::TableHeader header = Header(request);
+    return Lengths(header.selection().position_range().end(),
+                   header.spec().rope().dynamic().sequence_length());
+  };
+  for (const char* profile : {"hf", "onnx", "flashinfer"}) {
+    EXPECT_EQ(dynamic(profile, 100000), Lengths(100000, 100000)) << profile;
+    EXPECT_EQ(dynamic(profile, 0), Lengths(32768, 32768)) << profile;
+  }
+  // serving-stacks 1.6, 2.1: SGLang's base has always grown, vLLM's and TensorRT-LLM's never.
+  EXPECT_EQ(dynamic("sglang", 0), Lengths(131072, 131072));
+  EXPECT_EQ(dynamic("sglang", 100000), Lengths(100000, 131072));
+  Engine engine;
+  for (const char* profile : {"vllm", "trtllm"}) {
+    EXPECT_EQ(dynamic(profile, 0), Lengths(32768, 32768)) << profile;
+    v1::GetTableRequest request = Request(kDynamic32768, profile);
+    request.mutable_format()->set_max_model_len(32769);
+    EXPECT_THAT(engine.GetTable(request).status().message(),
+                HasSubstr("pass sequence_length, which"));
+  }
+  v1::GetTableRequest longrope = Request(Config("Phi-3.5-mini-instruct.json"), "hf");
+  EXPECT_EQ(Header(longrope).spec().rope().longrope().sequence_length(), 4097);
+  longrope.mutable_format()->set_max_model_len(4096);
+  EXPECT_EQ(Header(longrope).spec().rope().longrope().sequence_length(), 4096);
 }
 
 TEST(ProfileTest, AnIgnoredAttentionFactorIsHeededAndReported) {

@@ -301,7 +301,7 @@ absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
     // By what the profile has made of the spec.
     RETURN_IF_ERROR(CheckPositionLimit(*request.encoding, *request.spec, "format.max_model_len",
                                        format.max_model_len()));
-    AddProfileFindings(profile->name, *request.encoding, request.findings);
+    AddProfileFindings(profile->name, *request.encoding, request.spec->rope(), request.findings);
   }
   format.clear_max_model_len();
   return profile;

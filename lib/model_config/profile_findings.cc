@@ -1,5 +1,7 @@
 #include "lib/model_config/profile_findings.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -28,6 +30,9 @@ enum class When : uint8_t {
   kEveryFile,
   kSeveralAxes,
   kUnset,  // the file has no such key
+  kGrown,  // the table's base has grown: shorter tables are the same without the key
+  // The table is for another length than max_position_embeddings * factor.
+  kOtherLength,
 };
 
 // A key of the scaling that a stack does not heed, or takes for something else.
@@ -75,7 +80,7 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"vllm", "yarn", "truncate", When::kDeepseekV4, kAlwaysTruncates, "true"},
     {"vllm", "yarn", "original_max_position_embeddings", When::kSeveralAxes,
      "takes four times as much in the correction range"},
-    {"vllm", "dynamic", "factor", When::kAlways, kUnscaled},
+    {"vllm", "dynamic", "factor", When::kGrown, kUnscaled},
     {"vllm", "ntk", "factor", When::kNamedNtk,
      "takes factor times as many positions, for which the table has no rows"},
     {"vllm", "ntk", "alpha", When::kNamedNtk, "takes factor alone, and fails without it"},
@@ -88,13 +93,13 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"sglang", "linear", "factor", When::kAlways, kDividesPositions},
     {"sglang", "linear", "factor", When::kAlways, kGrownWithout},
     {"sglang", "yarn", "factor", When::kAlways, kGrownWithout},
-    {"sglang", "dynamic", "factor", When::kAlways, kGrownWithout},
+    {"sglang", "dynamic", "factor", When::kGrown, kGrownWithout},
     {"sglang", "yarn", "attention_factor", When::kPlain, kByMscales},
     {"sglang", "yarn", "attention_factor", When::kLatent, kByMscales},
     {"sglang", "yarn", "mscale", When::kLatentAlone, kMscaleAlone, "1"},
     {"sglang", "yarn", "mscale_all_dim", When::kLatentAlone, kAllDimAlone},
     {"sglang", "yarn", "truncate", When::kLatent, kAlwaysTruncates, "true"},
-    {"sglang", "dynamic", "factor", When::kAlways,
+    {"sglang", "dynamic", "factor", When::kOtherLength,
      "scales for factor times the trained length, whatever the sequence"},
     {"sglang", "longrope", "factor", When::kAlways, kByLengths},
     {"sglang", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
@@ -106,7 +111,7 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"trtllm", "yarn", "attn_factor", When::kAlways, kUnread},
     {"trtllm", "yarn", "mscale", When::kAlone, kMscaleAlone, "1"},
     {"trtllm", "yarn", "truncate", When::kAlways, kAlwaysTruncates, "true"},
-    {"trtllm", "dynamic", "factor", When::kAlways, kUnscaled},
+    {"trtllm", "dynamic", "factor", When::kGrown, kUnscaled},
     {"trtllm", "longrope", "factor", When::kAlways, kByLengths},
     {"trtllm", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
     {"trtllm", "longrope", "short_factor", When::kAlways,
@@ -147,9 +152,20 @@ bool IsSame(absl::string_view found, absl::string_view value) {
   return numbers ? a == b : found == value;
 }
 
-bool Holds(const UnheededKey& row, const v1::ResolvedEncoding& encoding) {
-  if (!HasScaling(encoding.spec().rope(), row.scaling)) return false;
-  const v1::YarnScaling& yarn = encoding.spec().rope().yarn();
+// Whether factor has any part in a dynamic table.
+bool HasGrown(const v1::DynamicScaling& dynamic) {
+  return dynamic.sequence_length() > dynamic.max_position_embeddings();
+}
+
+bool IsOfOtherLength(const v1::DynamicScaling& dynamic) {
+  const double length = static_cast<double>(dynamic.max_position_embeddings());
+  const auto asked = std::max(dynamic.sequence_length(), dynamic.max_position_embeddings());
+  return static_cast<double>(asked) != std::ceil(length * dynamic.factor());
+}
+
+bool Holds(const UnheededKey& row, const v1::ResolvedEncoding& encoding, const v1::RopeSpec& rope) {
+  if (!HasScaling(rope, row.scaling)) return false;
+  const v1::YarnScaling& yarn = rope.yarn();
   const bool deepseek_v4 = encoding.model_type() == "deepseek_v4";
   const bool telechat3 = encoding.variant() == "yarn_telechat3";
   const bool latent = encoding.rotary_channels_last() && !deepseek_v4;
@@ -186,6 +202,10 @@ bool Holds(const UnheededKey& row, const v1::ResolvedEncoding& encoding) {
       return encoding.has_mrope();
     case When::kUnset:
       return place == nullptr;
+    case When::kGrown:
+      return place != nullptr && HasGrown(rope.dynamic());
+    case When::kOtherLength:
+      return place != nullptr && IsOfOtherLength(rope.dynamic());
   }
   return false;
 }
@@ -215,15 +235,18 @@ void SetPlace(const v1::ResolvedEncoding& encoding, const UnheededKey& row, v1::
 }  // namespace
 
 void AddProfileFindings(absl::string_view profile, const v1::ResolvedEncoding& encoding,
+                        const v1::RopeSpec& rope,
                         google::protobuf::RepeatedPtrField<v1::Finding>* findings) {
   for (const UnheededKey& row : kUnheededKeys) {
-    if (!IsOf(row.profile, profile) || !Holds(row, encoding)) continue;
+    if (!IsOf(row.profile, profile) || !Holds(row, encoding, rope)) continue;
     v1::Finding* finding = findings->Add();
     finding->set_severity(v1::SEVERITY_NOTE);
     finding->set_rule("profile-ignores-key");
     SetPlace(encoding, row, finding);
-    finding->set_message(absl::StrCat(row.profile, " does not heed ", row.key, " of rope_type ",
-                                      row.scaling, ": it ", row.effect, ". This table heeds it."));
+    const bool heeded = !rope.has_dynamic() || HasGrown(rope.dynamic());
+    finding->set_message(absl::StrCat(
+        row.profile, " does not heed ", row.key, " of rope_type ", row.scaling, ": it ", row.effect,
+        ". This table ", heeded ? "heeds it." : "is for a length at which nothing is scaled."));
   }
 }
 

@@ -5,12 +5,14 @@
 #include "absl/strings/string_view.h"
 #include "google/protobuf/repeated_ptr_field.h"
 #include "posenc/v1/model_config.pb.h"
+#include "posenc/v1/rope.pb.h"
 
 namespace posenc {
 
 // A note for each such key of the encoding, with its place in the file. `profile` is the
-// unversioned name.
+// unversioned name, `rope` the table's, for a length.
 void AddProfileFindings(absl::string_view profile, const v1::ResolvedEncoding& encoding,
+                        const v1::RopeSpec& rope,
                         google::protobuf::RepeatedPtrField<v1::Finding>* findings);
 
 }  // namespace posenc

@@ -176,9 +176,7 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
               ElementsAre("/rope_scaling/factor", "/rope_scaling/factor"));
   EXPECT_THAT(IgnoredKeys(linear, "trtllm"), ElementsAre());
   const std::string dynamic = model(R"("rope_type": "dynamic", "factor": 4.0)");
-  for (const char* stack : {"vllm", "trtllm", "trtllm_cos_sin"}) {
-    EXPECT_THAT(IgnoredKeys(dynamic, stack), ElementsAre("/rope_scaling/factor")) << stack;
-  }
+  EXPECT_THAT(IgnoredKeys(dynamic, "sglang"), ElementsAre("/rope_scaling/factor"));
   const std::string yarn =
       R"("rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024)";
   const std::string alone = model(yarn + R"(, "mscale": 0.5, "beta_fast": 32)");
@@ -380,6 +378,33 @@ TEST(ProfileTest, ATableWithMoreRowsWasNotMadeForTheirLength) {
   EXPECT_EQ(Header(longrope).spec().rope().longrope().sequence_length(), 4097);
   longrope.mutable_format()->set_max_model_len(4096);
   EXPECT_EQ(Header(longrope).spec().rope().longrope().sequence_length(), 4096);
+}
+
+// "vllm does not heed factor. This table heeds it": so it said of a table that had no use for it.
+TEST(ProfileTest, AFindingSpokeOfAFactorThatTheTableDidNotHeed) {
+  const auto messages = [](const char* profile, int64_t sequence_length) {
+    v1::GetTableRequest request = Request(kDynamic32768, profile);
+    if (sequence_length > 0) request.mutable_model()->set_sequence_length(sequence_length);
+    const v1::TableHeader header = Header(request);
+    std::vector<std::string> found;
+    for (const v1::Finding& finding : header.findings()) {
+      if (finding.rule() == "profile-ignores-key") found.push_back(finding.message());
+    }
+    return found;
+  };
+  for (const char* profile : {"vllm", "trtllm"}) {
+    EXPECT_THAT(messages(profile, 0), ElementsAre());
+    EXPECT_THAT(messages(profile, 32768), ElementsAre());
+    EXPECT_THAT(messages(profile, 32769),
+                ElementsAre(HasSubstr("builds the unscaled table at every length. This table "
+                                      "heeds it.")));
+  }
+  EXPECT_THAT(messages("sglang", 0), ElementsAre(HasSubstr("appends rows at load")));
+  EXPECT_THAT(messages("sglang", 40000),
+              ElementsAre(HasSubstr("appends rows at load"), HasSubstr("whatever the sequence")));
+  EXPECT_THAT(messages("sglang", 100),
+              ElementsAre(HasSubstr("whatever the sequence. This table is for a length at which "
+                                    "nothing is scaled.")));
 }
 
 TEST(ProfileTest, AnIgnoredAttentionFactorIsHeededAndReported) {

@@ -53,6 +53,12 @@ struct Profile {
   v1::Layout latent_layout = v1::LAYOUT_UNSPECIFIED;
   Names latent_names = {};
   Names short_then_long_names = {};
+  // Families whose cosines and sines are half as wide, and their tensors.
+  absl::string_view half_width_types = "";
+  Names half_width_names = {};
+  // Families that rotate adjacent channels by a table of repeated halves, which they spread out
+  // only then.
+  absl::string_view repeated_halves_types = "";
   bool longrope_checkpoint_dtype = false;
   // A config with this makes tables of another kind, which the profile does not have.
   absl::string_view refused_fact = "";
@@ -78,6 +84,9 @@ constexpr std::array kProfiles = {
             .checkpoint_dtype = true,
             .float32_model_types = "olmo olmo2 olmo3 flex_olmo ernie4_5 ernie4_5_moe "
                                    "ernie4_5_vl_moe ernie4_5_vl_moe_text",
+            .half_width_types = "gpt_oss deepseek_v4",
+            .half_width_names = {"cos", "sin"},
+            .repeated_halves_types = "glm glm4 helium ernie4_5 ernie4_5_moe moonshine",
             .unknown_types = "ntk"},
     Profile{"onnx", "onnx-1", v1::LAYOUT_COS_AND_SIN_HALF, true},
     Profile{.name = "sglang",
@@ -174,9 +183,21 @@ bool IsComplex(const Profile& profile, const ProfiledRequest& request) {
 
 v1::Layout LayoutOf(const Profile& profile, const ProfiledRequest& request) {
   if (IsComplex(profile, request)) return v1::LAYOUT_PAIRS;
+  if (request.encoding != nullptr &&
+      Contains(profile.half_width_types, request.encoding->model_type())) {
+    return v1::LAYOUT_COS_AND_SIN_HALF;
+  }
   const bool latent = request.encoding != nullptr && request.encoding->rotary_channels_last();
   return latent && profile.latent_layout != v1::LAYOUT_UNSPECIFIED ? profile.latent_layout
                                                                    : profile.layout;
+}
+
+// Whether the doubled row of a table of adjacent channels is [c0 c1 … c0 c1 …] all the same: where
+// the rotation leaves the channels in halves, or spreads the table out itself.
+bool RepeatsHalves(const Profile& profile, const v1::ResolvedEncoding& encoding) {
+  if (profile.layout != v1::LAYOUT_COS_AND_SIN_FULL) return false;
+  return encoding.rotation() == "interleaved_to_half" ||
+         Contains(profile.repeated_halves_types, encoding.model_type());
 }
 
 v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
@@ -294,6 +315,10 @@ absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
   format.set_profile(std::string(profile->versioned));
   if (format.layout() == v1::LAYOUT_UNSPECIFIED) format.set_layout(LayoutOf(*profile, request));
   if (format.dtype() == v1::DTYPE_UNSPECIFIED) format.set_dtype(DTypeOf(*profile, request));
+  if (request.encoding != nullptr && RepeatsHalves(*profile, *request.encoding) &&
+      format.layout() == v1::LAYOUT_COS_AND_SIN_FULL) {
+    request.spec->mutable_rope()->set_pairing(v1::PAIRING_HALF);
+  }
   if (request.selection->coordinates_case() == v1::Selection::COORDINATES_NOT_SET) {
     SetRows(*profile, request, format.max_model_len());
   }
@@ -314,6 +339,7 @@ std::span<const absl::string_view> TensorNames(const Profile& profile, const v1:
                                                          : profile.tensor_names);
   }
   if (layout == profile.latent_layout) return Used(profile.latent_names);
+  if (layout == v1::LAYOUT_COS_AND_SIN_HALF) return Used(profile.half_width_names);
   return {};
 }
 

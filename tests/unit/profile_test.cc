@@ -407,6 +407,36 @@ TEST(ProfileTest, AFindingSpokeOfAFactorThatTheTableDidNotHeed) {
                                     "nothing is scaled.")));
 }
 
+// hf-rope 3.1: each family's class returns cosines and sines in its own way.
+TEST(ProfileTest, TheTableOfHfWasThatOfLlamaForEveryFamily) {
+  const auto model = [](const char* type) {
+    return absl::StrCat(R"({"model_type": ")", type, R"(", "hidden_size": 512, "head_dim": 64,
+        "num_attention_heads": 8, "num_hidden_layers": 2, "qk_rope_head_dim": 64,
+        "max_position_embeddings": 128, "rope_theta": 1e4,
+        "layer_types": ["full_attention", "full_attention"]})");
+  };
+  const v1::TableHeader half = Header(Request(model("gpt_oss"), "hf"));
+  ASSERT_EQ(half.tensors_size(), 2);
+  EXPECT_EQ(half.tensors(0).name(), "cos");
+  EXPECT_EQ(half.tensors(1).name(), "sin");
+  EXPECT_THAT(half.tensors(0).shape(), ElementsAre(128, 32));
+  v1::GetTableRequest v4 = Request(Config("DeepSeek-V4-Flash-FP8-sgl.json"), "hf");
+  v4.mutable_model()->set_layer_type("compress");
+  v4.mutable_selection()->mutable_position_range()->set_end(8);
+  EXPECT_THAT(Header(v4).tensors(0).shape(), ElementsAre(8, 32));
+
+  const auto pairing = [&](const char* type) {
+    const v1::TableHeader header = Header(Request(model(type), "hf"));
+    EXPECT_EQ(header.tensors(0).name(), "cos");
+    EXPECT_EQ(header.format().layout(), v1::LAYOUT_COS_AND_SIN_FULL);
+    return header.spec().rope().pairing();
+  };
+  for (const char* type : {"deepseek_v3", "longcat_flash", "glm4", "ernie4_5", "helium"}) {
+    EXPECT_EQ(pairing(type), v1::PAIRING_HALF) << type;
+  }
+  EXPECT_EQ(pairing("cohere"), v1::PAIRING_INTERLEAVED) << "its class repeats each value";
+}
+
 TEST(ProfileTest, AnIgnoredAttentionFactorIsHeededAndReported) {
   v1::GetTableRequest request = Request(R"({"model_type": "llama", "head_dim": 64,
       "hidden_size": 512, "num_attention_heads": 8, "max_position_embeddings": 65536,

@@ -1,6 +1,8 @@
 #include "lib/model_config/rope_lints.h"
 
 #include <array>
+#include <cstdint>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +18,31 @@ constexpr std::array<absl::string_view, 4> kWidthKeys = {"rotary_dim", "rotary_p
 constexpr std::array<absl::string_view, 5> kLayerKeys = {"no_rope_layers", "rope_local_base_freq",
                                                          "global_rope_theta", "local_rope_theta",
                                                          "layer_rope_theta"};
+
+// The sizes of Llama 3.1 to 3.3: their factors are not the same.
+struct Llama3Size {
+  int64_t hidden_size;
+  int64_t num_layers;
+  absl::string_view name;
+  absl::string_view factor;
+};
+constexpr std::array kLlama3Sizes = {
+    Llama3Size{2048, 16, "Llama 3.2 1B", "32.0"},
+    Llama3Size{3072, 28, "Llama 3.2 3B", "32.0"},
+    Llama3Size{4096, 32, "Llama 3.1 8B", "8.0"},
+    Llama3Size{8192, 80, "Llama 3.1 70B or 3.3 70B", "8.0"},
+    Llama3Size{16384, 126, "Llama 3.1 405B", "8.0"},
+};
+
+// Null: the sizes are of no Llama 3.
+const Llama3Size* FindLlama3Size(const Tower& tower) {
+  const JsonValue hidden_size = tower.keys["hidden_size"];
+  const JsonValue num_layers = tower.keys["num_hidden_layers"];
+  const auto* const size = absl::c_find_if(kLlama3Sizes, [&](const Llama3Size& row) {
+    return hidden_size.integer() == row.hidden_size && num_layers.integer() == row.num_layers;
+  });
+  return size == kLlama3Sizes.end() ? nullptr : size;
+}
 
 bool Reads(absl::string_view names, absl::string_view key) {
   return absl::c_linear_search(absl::StrSplit(names, ' '), key);
@@ -72,18 +99,27 @@ void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding) {
       encoding.max_position_embeddings() < 131072) {
     return;
   }
-  const FindingText text = {
-      .message =
-          "This is the base and the length of Llama 3.1, whose llama3 scaling is missing; "
-          "without it long texts degrade.",
-      .expected = "rope_type llama3",
-      .fix = R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, )"
-             R"("high_freq_factor": 4.0, "original_max_position_embeddings": 8192})"};
+  const Llama3Size* const size = FindLlama3Size(tower);
+  if (size == nullptr) return;
+  // A map of the new form keeps its base; one of the old form beside it would replace it whole.
   const JsonValue scaling = tower.keys["rope_scaling"];
-  if (scaling.present()) {
-    tower.findings.Add(Rule::kScalingLost, scaling, text);
+  const JsonValue parameters = tower.keys["rope_parameters"];
+  const bool new_form = parameters.has_value() && !scaling.has_value();
+  const absl::string_view key = new_form ? "rope_parameters" : "rope_scaling";
+  const JsonValue there = new_form ? parameters : scaling;
+  FindingText text = {
+      .message = absl::StrCat("These are the sizes, the base and the length of ", size->name,
+                              ", whose llama3 scaling is missing; without it long texts degrade."),
+      .expected = "rope_type llama3",
+      .fix = absl::StrCat("\"", key, "\": {", new_form ? R"("rope_theta": 500000.0, )" : "",
+                          R"("rope_type": "llama3", "factor": )", size->factor,
+                          R"(, "low_freq_factor": 1.0, "high_freq_factor": 4.0, )",
+                          R"("original_max_position_embeddings": 8192})")};
+  if (there.present()) {
+    absl::StrAppend(&text.message, " The fix replaces the ", key, " that is there.");
+    tower.findings.Add(Rule::kScalingLost, there, std::move(text));
   } else {
-    tower.findings.AddMissing(Rule::kScalingLost, tower.keys, "rope_scaling", text);
+    tower.findings.AddMissing(Rule::kScalingLost, tower.keys, key, std::move(text));
   }
 }
 

@@ -1,6 +1,8 @@
 // Findings about files that can be read, but that readers read differently: each test is named
 // after what went unnoticed.
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -126,6 +128,54 @@ TEST(FactorFindingsTest, AFactorOfProportionalWentUnnoticed) {
   };
   EXPECT_EQ(Said(model("8.0"), "proportional-factor"), "warning /rope_parameters/factor");
   EXPECT_EQ(Said(model("1.0"), "proportional-factor"), "");
+}
+
+// Llama 3 ---------------------------------------------------------------------------
+
+std::string WithoutScaling(int hidden_size, int num_layers, absl::string_view more) {
+  return absl::StrCat(
+      R"({"model_type": "llama", "hidden_size": )", hidden_size, R"(, "num_hidden_layers": )",
+      num_layers, R"(, "num_attention_heads": 32, "max_position_embeddings": 131072)", more, "}");
+}
+
+// The factor of Llama 3.1 was offered to all sizes (B37), and to files of other models.
+TEST(LostScalingTest, TheFactorEightWasOfferedToLlama32) {
+  const auto fix = [](int hidden_size, int num_layers) {
+    const auto response =
+        Resolve(WithoutScaling(hidden_size, num_layers, R"(, "rope_theta": 500000.0)"));
+    const v1::Finding* finding = FindingOf(*response, "scaling-lost");
+    return finding == nullptr ? "" : finding->fix();
+  };
+  for (const auto& [hidden_size, num_layers] : {std::pair{2048, 16}, {3072, 28}}) {
+    EXPECT_THAT(fix(hidden_size, num_layers), HasSubstr(R"("factor": 32.0)")) << hidden_size;
+  }
+  for (const auto& [hidden_size, num_layers] : {std::pair{4096, 32}, {8192, 80}, {16384, 126}}) {
+    EXPECT_THAT(fix(hidden_size, num_layers), HasSubstr(R"("factor": 8.0)")) << hidden_size;
+  }
+  EXPECT_EQ(fix(4096, 8), "") << "no Llama 3";
+  EXPECT_EQ(fix(2048, 32), "") << "no Llama 3";
+}
+
+// Pasted beside the null, or beside a map of the new form, it was a second map.
+TEST(LostScalingTest, TheFixWasASecondMap) {
+  const auto said = [](absl::string_view more) {
+    const auto response = Resolve(WithoutScaling(4096, 32, more));
+    const v1::Finding* finding = FindingOf(*response, "scaling-lost");
+    EXPECT_NE(finding, nullptr);
+    if (finding == nullptr) return std::string();
+    // The fix alone, in the place that the finding names, is a file that means Llama 3.1.
+    EXPECT_EQ(
+        Said(WithoutScaling(4096, 32, absl::StrCat(R"(, "rope_theta": 5e5, )", finding->fix())),
+             "scaling-lost"),
+        "");
+    return absl::StrCat(finding->pointer(),
+                        finding->message().substr(finding->message().find("degrade.") + 8));
+  };
+  EXPECT_EQ(said(R"(, "rope_theta": 5e5)"), "/rope_scaling");
+  EXPECT_EQ(said(R"(, "rope_theta": 5e5, "rope_scaling": null)"),
+            "/rope_scaling The fix replaces the rope_scaling that is there.");
+  EXPECT_EQ(said(R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5})"),
+            "/rope_parameters The fix replaces the rope_parameters that is there.");
 }
 
 // Phi-3 and kin ---------------------------------------------------------------------

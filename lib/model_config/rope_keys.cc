@@ -251,6 +251,10 @@ void NoteUnusedKeys(const Tower& tower, const RopeKeys& keys, absl::string_view 
                                 [&](const RopeTypeRow& r) { return r.name == rope_type; });
   std::vector<absl::string_view> used = absl::StrSplit(kKeysOfEveryType, ' ');
   for (absl::string_view key : absl::StrSplit(row->keys, ' ')) used.push_back(key);
+  // Latent attention scales its softmax by it whatever the type (MlaSoftmaxScale).
+  if (tower.family.rope.mla_softmax_scale && rope_type != "default") {
+    used.push_back("mscale_all_dim");
+  }
   for (const JsonValue& value : keys.map.children()) {
     if (std::find(used.begin(), used.end(), value.key()) != used.end()) continue;
     // A factor that is not applied, or a map of layers of a misspelt type, is worse than a key

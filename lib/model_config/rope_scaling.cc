@@ -107,12 +107,16 @@ absl::Status SetAttnFactor(const ScalingInput& input, v1::YarnScaling* yarn) {
   const JsonValue value = input.keys.Find("attn_factor");
   ASSIGN_OR_RETURN(const std::optional<double> factor, ReadPositiveNumber(value));
   if (!factor.has_value()) return absl::OkStatus();
+  const bool ignored = yarn->has_attention_factor();
   input.tower.findings.Add(
       Rule::kAttnFactor, value,
-      {.message = "attn_factor multiplies the computed attention factor, as here; transformers "
-                  "does not read it. attention_factor is the final value.",
-       .expected = "attention_factor"});
-  if (!yarn->has_attention_factor()) yarn->set_attn_factor(*factor);
+      {.message = ignored ? "attn_factor would multiply the computed attention factor, but "
+                            "attention_factor, the final value, is given: attn_factor is ignored, "
+                            "as transformers always does."
+                          : "attn_factor multiplies the computed attention factor, as here; "
+                            "transformers does not read it. attention_factor is the final value.",
+       .expected = ignored ? "attention_factor alone" : "attention_factor"});
+  if (!ignored) yarn->set_attn_factor(*factor);
   return absl::OkStatus();
 }
 
@@ -175,11 +179,14 @@ double MlaSoftmaxScale(const ScalingInput& input) {
     return 1;
   }
   if (traits.mla_softmax_since_v5) {
+    const bool left_out = input.tower.compat() == v1::COMPAT_V4_57;
     input.tower.findings.Add(
         Rule::kCompatDiffers, all_dim,
-        {.message = "mscale_all_dim scales the softmax too, as here and in transformers 5; "
-                    "transformers 4 leaves that out in this family."});
-    if (input.tower.compat() == v1::COMPAT_V4_57) return 1;
+        {.message = left_out ? "mscale_all_dim scales the softmax too in transformers 5; "
+                               "transformers 4 leaves that out in this family, as here."
+                             : "mscale_all_dim scales the softmax too, as here and in transformers "
+                               "5; transformers 4 leaves that out in this family."});
+    if (left_out) return 1;
   }
   const double m = 0.1 * all_dim.number() * std::log(factor.number()) + 1.0;
   return m * m;

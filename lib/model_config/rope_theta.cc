@@ -10,6 +10,13 @@
 namespace posenc {
 namespace {
 
+// The name of the map that holds `value`: /text_config/rope_parameters/rope_theta is in
+// text_config/rope_parameters.
+std::string MapName(const JsonValue& value) {
+  const std::string pointer = value.pointer();
+  return pointer.substr(1, pointer.rfind('/') - 1);
+}
+
 class ThetaRule {
  public:
   ThetaRule(const Tower& tower, const LayerGroup& group)
@@ -66,21 +73,22 @@ class ThetaRule {
     if (keys_.empty()) return default_;  // no file of the family has a base
     const std::string first(std::string(keys_.substr(0, keys_.find(' '))));
     const JsonValue null_theta = tower_.keys[first];
+    const double old = tower_.family.rope.theta_v4;
+    const bool old_wins = tower_.compat() == v1::COMPAT_V4_57 && old != 0;
+    const double used = old_wins ? old : default_;
     const FindingText text = {
-        .message =
-            absl::StrCat("The base is ", null_theta.present() ? "null" : "not given",
-                         "; the default of the family, ", NumberText(default_), ", is used."),
-        .expected = NumberText(default_),
-        .fix = absl::StrCat("\"", first, "\": ", NumberText(default_))};
+        .message = absl::StrCat("The base is ", null_theta.present() ? "null" : "not given",
+                                "; the default of the family", old_wins ? " in transformers 4" : "",
+                                ", ", NumberText(used), ", is used."),
+        .expected = NumberText(used),
+        .fix = absl::StrCat("\"", first, "\": ", NumberText(used))};
     if (null_theta.present()) {
       tower_.findings.Add(Rule::kThetaNull, null_theta, text);
     } else {
       tower_.findings.AddMissing(Rule::kThetaDefaulted, tower_.keys, first, text);
       NoteOldDefault(first);
     }
-    return tower_.compat() == v1::COMPAT_V4_57 && tower_.family.rope.theta_v4 != 0
-               ? tower_.family.rope.theta_v4
-               : default_;
+    return used;
   }
 
   void NoteOldDefault(absl::string_view key) const {
@@ -102,13 +110,13 @@ class ThetaRule {
          .expected = inner.Text()});
   }
 
-  // A file that an old reader takes for base 10000.
+  // A file that an old reader takes for base 10000: it looks for it beside the map.
   void NoteNewFormOnly(const JsonValue& inner) const {
     if (inner.line() == 0 || tower_.family.since_v5) return;
     tower_.findings.Add(
         Rule::kThetaOnlyNewForm, inner,
-        {.message = absl::StrCat("The base stands only inside rope_parameters; a reader of the "
-                                 "old form takes its default instead."),
+        {.message = absl::StrCat("The base stands only inside ", MapName(inner),
+                                 "; a reader of the old form takes its default instead."),
          .fix = absl::StrCat("\"rope_theta\": ", inner.Text())});
   }
 

@@ -81,23 +81,30 @@ absl::StatusOr<Partial> ReadPartial(const Tower& tower, const LayerGroup& group,
     return FieldError(partial.value.field(),
                       absl::StrCat("must be at most 1, got ", partial.value.Text()));
   }
+  const bool v5_16 = tower.compat() == v1::COMPAT_V5_16;
+  // Since 5.0 only some classes honour it without a scaling.
+  const bool v5_ignores = rope_type == "default" && !traits.partial_in_v5;
   if (inside.has_value() && beside.has_value() && *inside != *beside) {
+    const bool outer_wins = v5_16 && rope_type != "default";
+    if (outer_wins) partial = {*beside, outer};
+    const absl::string_view used =
+        outer_wins            ? "the former is used, as transformers 5.16 does for scaled types."
+        : v5_16 && v5_ignores ? "neither is used, as in transformers 5.16 without a scaling."
+                              : "the latter is used. transformers 5.16 uses the former for scaled "
+                                "types.";
     tower.findings.Add(
         Rule::kPartialMismatch, outer,
-        {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(),
-                                 " differ; the latter "
-                                 "is used. transformers 5.16 uses the former for scaled types."),
+        {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(), " differ; ", used),
          .expected = inner.Text()});
-    if (tower.compat() == v1::COMPAT_V5_16 && rope_type != "default") partial = {*beside, outer};
   }
-  // Since 5.0 only some classes honour it without a scaling.
-  if (partial.factor != 1 && partial.value.present() && rope_type == "default" &&
-      !traits.partial_in_v5) {
+  if (partial.factor != 1 && partial.value.present() && v5_ignores) {
     tower.findings.Add(
         Rule::kCompatDiffers, partial.value,
-        {.message = "transformers 5 ignores partial_rotary_factor in this family and rotates the "
-                    "whole head; transformers 4 honours it, as here."});
-    if (tower.compat() == v1::COMPAT_V5_16) partial = {1, JsonValue()};
+        {.message = absl::StrCat("transformers 5 ignores partial_rotary_factor in this family and "
+                                 "rotates the whole head",
+                                 v5_16 ? ", as here; transformers 4 honours it."
+                                       : "; transformers 4 honours it, as here.")});
+    if (v5_16) partial = {1, JsonValue()};
   }
   return partial;
 }

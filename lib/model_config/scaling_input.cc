@@ -90,15 +90,21 @@ void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t origin
   const double implied =
       static_cast<double>(input.max_position_embeddings) / static_cast<double>(original);
   if (implied == factor || (factor == 1 && implied < 1)) return;
-  const absl::string_view by_ratio = input.type.rope_type == "longrope"
-                                         ? "vLLM and SGLang use the ratio."
-                                         : "transformers 4.52 to 4.55 would use the ratio.";
+  const JsonValue value = input.keys.Find("factor");
+  const bool longrope = input.type.rope_type == "longrope";
+  // transformers 4 lets the length beside the map decide a LongRoPE (SetLongRope).
+  const bool ratio_used = longrope && input.tower.compat() == v1::COMPAT_V4_57 &&
+                          input.tower.keys[kOriginalLength].has_value();
+  const absl::string_view used =
+      ratio_used ? "the ratio is used, as in transformers 4, vLLM and SGLang."
+      : longrope ? "factor is used, vLLM and SGLang use the ratio."
+                 : "factor is used, transformers 4.52 to 4.55 would use the ratio.";
   input.tower.findings.Add(
-      Rule::kFactorMismatch, input.keys.Find("factor"),
+      Rule::kFactorMismatch, value,
       {.message = absl::StrCat("factor is ", NumberText(factor),
                                ", but max_position_embeddings / original_max_position_embeddings "
                                "is ",
-                               NumberText(implied), "; factor is used, ", by_ratio),
+                               NumberText(implied), "; ", used),
        .expected = NumberText(implied)});
 }
 

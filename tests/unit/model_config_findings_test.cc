@@ -130,6 +130,29 @@ TEST(FactorFindingsTest, AFactorOfProportionalWentUnnoticed) {
   EXPECT_EQ(Said(model("1.0"), "proportional-factor"), "");
 }
 
+TEST(FactorFindingsTest, AnAttnFactorThatWasIgnoredWasSaidToMultiply) {
+  const auto message = [](absl::string_view more) {
+    const auto response =
+        Resolve(ModelWith("llama", absl::StrCat(R"("rope_scaling": {"rope_type": "yarn", "factor":
+            4.0, "original_max_position_embeddings": 2048, "attn_factor": 0.5)",
+                                                more, "}")));
+    const v1::Finding* finding = FindingOf(*response, "attn-factor");
+    return finding == nullptr ? "" : finding->message();
+  };
+  EXPECT_THAT(message(R"(, "attention_factor": 2.0)"), HasSubstr("attn_factor is ignored"));
+  EXPECT_THAT(message(""), HasSubstr("as here"));
+}
+
+TEST(FactorFindingsTest, AnMscaleThatScalesTheSoftmaxWasCalledUnused) {
+  const auto model = [](const char* type) {
+    return ModelWith(type, R"("rope_scaling": {"type": "linear", "factor": 4.0,
+                               "mscale_all_dim": 1.0})");
+  };
+  EXPECT_GT(testing::TheEncoding(model("deepseek_v3")).softmax_scale_multiplier(), 1);
+  EXPECT_EQ(Said(model("deepseek_v3"), "rope-key-unknown"), "");
+  EXPECT_EQ(Said(model("llama"), "rope-key-unknown"), "note /rope_scaling/mscale_all_dim");
+}
+
 // Llama 3 ---------------------------------------------------------------------------
 
 std::string WithoutScaling(int hidden_size, int num_layers, absl::string_view more) {
@@ -176,6 +199,20 @@ TEST(LostScalingTest, TheFixWasASecondMap) {
             "/rope_scaling The fix replaces the rope_scaling that is there.");
   EXPECT_EQ(said(R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5})"),
             "/rope_parameters The fix replaces the rope_parameters that is there.");
+}
+
+// The base ----------------------------------------------------------------------------
+
+TEST(BaseNamesTest, ABaseInsideRopeScalingWasSaidToBeInsideRopeParameters) {
+  const auto message = [](const char* map) {
+    const auto response = Resolve(
+        ModelWith("llama", absl::StrCat("\"", map, R"(": {"rope_type": "linear", "factor": 2.0,
+                                                "rope_theta": 1e6})")));
+    const v1::Finding* finding = FindingOf(*response, "theta-only-new-form");
+    return finding == nullptr ? "" : finding->message();
+  };
+  EXPECT_THAT(message("rope_scaling"), HasSubstr("stands only inside rope_scaling;"));
+  EXPECT_THAT(message("rope_parameters"), HasSubstr("stands only inside rope_parameters;"));
 }
 
 // Phi-3 and kin ---------------------------------------------------------------------

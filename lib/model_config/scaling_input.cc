@@ -1,5 +1,6 @@
 #include "lib/model_config/scaling_input.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
@@ -18,6 +19,11 @@ void NoteTwoLengths(const ScalingInput& input, const JsonValue& inner, const Jso
                                outer_wins ? "the former" : "the latter",
                                " is used. transformers 5 lets the one beside the map win."),
        .expected = inner.Text()});
+}
+
+// In the file or merged over it, not in a default map of the family.
+bool IsGiven(const JsonValue& value) {
+  return value.line() > 0 || absl::StartsWith(value.field(), "overrides_json");
 }
 
 }  // namespace
@@ -91,6 +97,7 @@ void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t origin
       static_cast<double>(input.max_position_embeddings) / static_cast<double>(original);
   if (implied == factor || (factor == 1 && implied < 1)) return;
   const JsonValue value = input.keys.Find("factor");
+  if (!IsGiven(value)) return;
   const bool longrope = input.type.rope_type == "longrope";
   // transformers 4 lets the length beside the map decide a LongRoPE (SetLongRope).
   const bool ratio_used = longrope && input.tower.compat() == v1::COMPAT_V4_57 &&

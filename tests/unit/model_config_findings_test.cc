@@ -130,6 +130,18 @@ TEST(FactorFindingsTest, AFactorOfProportionalWentUnnoticed) {
   EXPECT_EQ(Said(model("1.0"), "proportional-factor"), "");
 }
 
+// A map of the class is in no file: nobody can mend its factor.
+TEST(FactorFindingsTest, AFactorThatTheFileDoesNotHaveWasFoundInIt) {
+  const std::string config =
+      R"({"model_type": "mistral4", "hidden_size": 4096, "num_attention_heads": 32,
+          "max_position_embeddings": 131072)";
+  EXPECT_EQ(Said(config + "}", "factor-mismatch"), "");
+  EXPECT_EQ(Said(config + R"(, "rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4,
+                 "factor": 128.0, "original_max_position_embeddings": 8192}})",
+                 "factor-mismatch"),
+            "warning /rope_parameters/factor");
+}
+
 TEST(FactorFindingsTest, AnAttnFactorThatWasIgnoredWasSaidToMultiply) {
   const auto message = [](absl::string_view more) {
     const auto response =

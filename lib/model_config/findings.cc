@@ -75,6 +75,8 @@ constexpr std::array kRuleTable = {
              "A nested config of a family that is not known here is left out."},
     RuleInfo{Rule::kTwoRopeMaps, "two-rope-maps", kError,
              "rope_scaling replaces rope_parameters whole: what only the latter says is lost."},
+    RuleInfo{Rule::kYarnFactorImplied, "yarn-factor-implied", kNote,
+             "YaRN with a factor of null: the ratio of the lengths is used."},
 };
 
 // Enough for any author; it bounds the work on a hostile file.

@@ -48,6 +48,7 @@ enum class Rule : uint8_t {
   kThetaOnlyNewForm,
   kTowerUnknown,
   kTwoRopeMaps,
+  kYarnFactorImplied,
 };
 
 struct RuleInfo {

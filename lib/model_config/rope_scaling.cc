@@ -81,7 +81,15 @@ absl::StatusOr<std::optional<double>> NonZero(const JsonValue& value) {
 absl::StatusOr<double> YarnFactor(const ScalingInput& input, int64_t original) {
   const JsonValue written = input.keys.map["factor"];
   if (written.is_null() && input.max_position_embeddings != 0) {
-    return static_cast<double>(input.max_position_embeddings) / static_cast<double>(original);
+    const double implied =
+        static_cast<double>(input.max_position_embeddings) / static_cast<double>(original);
+    input.tower.findings.Add(Rule::kYarnFactorImplied, written,
+                             {.message = absl::StrCat("factor is null; max_position_embeddings / "
+                                                      "original_max_position_embeddings, ",
+                                                      NumberText(implied), ", is used."),
+                              .expected = NumberText(implied),
+                              .fix = absl::StrCat("\"factor\": ", NumberText(implied))});
+    return implied;
   }
   return RequiredFactor(input, "factor");
 }

@@ -165,6 +165,17 @@ TEST(FactorFindingsTest, AnMscaleThatScalesTheSoftmaxWasCalledUnused) {
   EXPECT_EQ(Said(model("llama"), "rope-key-unknown"), "note /rope_scaling/mscale_all_dim");
 }
 
+TEST(FactorFindingsTest, AFactorOfNullBecameTheRatioInSilence) {
+  const auto model = [](const char* factor) {
+    return ModelWith("llama", absl::StrCat(R"("rope_scaling": {"rope_type": "yarn",
+        "original_max_position_embeddings": 2048, "factor": )",
+                                           factor, "}"));
+  };
+  EXPECT_EQ(Said(model("null"), "yarn-factor-implied"), "note /rope_scaling/factor");
+  EXPECT_EQ(FindingOf(*Resolve(model("null")), "yarn-factor-implied")->fix(), "\"factor\": 4");
+  EXPECT_EQ(Said(model("4.0"), "yarn-factor-implied"), "");
+}
+
 // Llama 3 ---------------------------------------------------------------------------
 
 std::string WithoutScaling(int hidden_size, int num_layers, absl::string_view more) {

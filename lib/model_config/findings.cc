@@ -61,6 +61,8 @@ constexpr std::array kRuleTable = {
              "A learned table without room for the rows before its first token."},
     RuleInfo{Rule::kScalingLost, "scaling-lost", kWarning,
              "Llama 3.1's base and length without its scaling: the block was lost on the way."},
+    RuleInfo{Rule::kScalingOnlyNewForm, "scaling-only-new-form", kWarning,
+             "A reader of the old form takes no scaling at all."},
     RuleInfo{Rule::kSizeDefaulted, "size-defaulted", kNote,
              "A size is not in the file; the default of the model's class is used."},
     RuleInfo{Rule::kThetaDefaulted, "theta-defaulted", kNote,

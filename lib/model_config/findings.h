@@ -41,6 +41,7 @@ enum class Rule : uint8_t {
   kRopeTypeForeign,
   kRowsWithoutOffset,
   kScalingLost,
+  kScalingOnlyNewForm,
   kSizeDefaulted,
   kThetaDefaulted,
   kThetaMismatch,

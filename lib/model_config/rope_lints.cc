@@ -2,10 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "lib/model_config/rope_theta.h"
@@ -54,6 +58,17 @@ void NoteUnread(const Tower& tower, absl::string_view key, absl::string_view wha
   tower.findings.Add(Rule::kRopeKeyIgnored, value,
                      {.message = absl::StrCat("No reader of this family takes ", what, " from ",
                                               key, "; it changes nothing here.")});
+}
+
+// The map in the old form; empty where one map has no place for it, or lists are too long to show.
+std::string AsRopeScaling(const JsonValue& map) {
+  if (map.key() != "rope_parameters") return "";  // of one layer type
+  std::vector<std::string> members;
+  for (const JsonValue& value : map.children()) {
+    if (value.is_array() || value.is_object()) return "";
+    members.push_back(absl::StrCat("\"", value.key(), "\": ", value.Text()));
+  }
+  return absl::StrCat("\"rope_scaling\": {", absl::StrJoin(members, ", "), "}");
 }
 
 }  // namespace
@@ -121,6 +136,22 @@ void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding) {
   } else {
     tower.findings.AddMissing(Rule::kScalingLost, tower.keys, key, std::move(text));
   }
+}
+
+void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::string_view rope_type) {
+  if (rope_type == "default" || tower.family.since_v5 || keys.map.line() == 0 ||
+      tower.keys["rope_scaling"].has_value() ||
+      !absl::StrContains(keys.map.pointer(), "/rope_parameters")) {
+    return;
+  }
+  tower.findings.Add(
+      Rule::kScalingOnlyNewForm, keys.map,
+      {.message = absl::StrCat("The ", rope_type,
+                               " scaling stands only inside rope_parameters; a reader of the old "
+                               "form takes none."),
+       .found = std::string(rope_type),
+       .expected = "the same in rope_scaling",
+       .fix = AsRopeScaling(keys.map)});
 }
 
 void NotePositionType(const Tower& tower) {

@@ -22,6 +22,9 @@ void NoteUnreadKeys(const Tower& tower);
 // that did not know it, or by a converter.
 void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding);
 
+// A scaling that a reader of the old form, which knows no rope_parameters, drops.
+void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::string_view rope_type);
+
 // A position_embedding_type left over from the config that this one was made from.
 void NotePositionType(const Tower& tower);
 

@@ -78,6 +78,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   RETURN_IF_ERROR(SetQueryScale(input, &encoding));
   if (width.channels_last) encoding.set_softmax_scale_multiplier(MlaSoftmaxScale(input));
   NoteLostScaling(tower, encoding);
+  NoteScalingOnlyNewForm(tower, group.keys, encoding.rope_type());
   AddRopePlaces(tower, group, &encoding);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();

@@ -238,6 +238,27 @@ TEST(BaseNamesTest, ABaseInsideRopeScalingWasSaidToBeInsideRopeParameters) {
   EXPECT_THAT(message("rope_parameters"), HasSubstr("stands only inside rope_parameters;"));
 }
 
+// Its base stood in both forms, its scaling in one.
+TEST(NewFormTest, AnOldReaderDroppedTheScalingInSilence) {
+  const std::string llama3 = R"({"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0,
+      "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})";
+  const std::string model =
+      R"({"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+          "num_hidden_layers": 8, "max_position_embeddings": 131072, "rope_theta": 5e5)";
+  const std::string config = model + R"(, "rope_parameters": )" + llama3 + "}";
+  constexpr char kRule[] = "scaling-only-new-form";
+  EXPECT_EQ(Said(config, kRule), "warning /rope_parameters");
+  const std::string fix = FindingOf(*Resolve(config), kRule)->fix();
+  const auto mended =
+      Resolve(absl::StrCat(model, R"(, "rope_parameters": )", llama3, ", ", fix, "}"));
+  ASSERT_TRUE(mended.ok()) << mended.status();
+  EXPECT_EQ(mended->findings_size(), 0) << "pasted, the fix is all that it takes";
+  EXPECT_EQ(Said(model + R"(, "rope_scaling": )" + llama3 + "}", kRule), "");
+  EXPECT_EQ(
+      Said(model + R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 5e5}})", kRule),
+      "");
+}
+
 // Phi-3 and kin ---------------------------------------------------------------------
 
 TEST(PhiFindingsTest, ATypeThatPhi3RefusesWasReadInSilence) {

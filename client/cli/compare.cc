@@ -1,5 +1,6 @@
 #include "client/cli/compare.h"
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -150,6 +151,29 @@ class Comparison {
     return true;
   }
 
+  static v1::EncodingSpec WithTheta(v1::EncodingSpec spec, double rope_theta) {
+    spec.mutable_rope()->set_rope_theta(rope_theta);
+    return spec;
+  }
+
+  // Of a spec that is neither the base's nor the model's: one that is refused has none.
+  absl::StatusOr<std::string> EffectAlone(const Client& client,
+                                          const v1::EncodingSpec& spec) const {
+    absl::StatusOr<std::string> effect = FrequencyEffect(client, base_.spec(), spec);
+    if (absl::IsInvalidArgument(effect.status())) return "";
+    return effect;
+  }
+
+  // The last finding stands at the first of these parameters of the scaling that decides it.
+  void SetParameterPlace(std::initializer_list<absl::string_view> names) {
+    const FieldDescriptor* scaling = SetFieldOf(model_.spec().rope(), "scaling");
+    if (scaling == nullptr) return;
+    for (absl::string_view name : names) {
+      const std::string fact = absl::StrCat(scaling->name(), ".", name);
+      if (SetDifferingPlace(model_, base_, fact, &findings_.back())) return;
+    }
+  }
+
   absl::Status CompareRope(const Client& client) {
     const v1::RopeSpec& base = base_.spec().rope();
     const v1::RopeSpec& model = model_.spec().rope();
@@ -161,22 +185,36 @@ class Comparison {
     Differ("base-rotary-dim-differs", "head_dim", "head_dim", model.head_dim(), base.head_dim());
     Differ("base-rotary-dim-differs", "rotary_dim", "rotary_dim", model.rotary_dim(),
            base.rotary_dim(), effect);
+    // What the base of the frequencies and their scheme do, each without the other.
+    const absl::StatusOr<std::string> of_theta =
+        EffectAlone(client, WithTheta(base_.spec(), model.rope_theta()));
+    if (!of_theta.ok()) return of_theta.status();
+    const absl::StatusOr<std::string> of_scheme =
+        EffectAlone(client, WithTheta(model_.spec(), base.rope_theta()));
+    if (!of_scheme.ok()) return of_scheme.status();
     Differ("base-theta-differs", "rope_theta", "rope_theta", model.rope_theta(), base.rope_theta(),
-           effect);
+           *of_theta);
     if (!Differ("base-scheme-differs", "rope_type", "rope_type", model_.rope_type(),
-                base_.rope_type(), effect)) {
-      CompareScaling(effect);
+                base_.rope_type(), *of_scheme)) {
+      CompareScaling(*of_scheme);
     }
     Differ("base-scheme-differs", "rope_type", "variant", model_.variant(), base_.variant());
     Differ("base-pairing-differs", "kind", "rotation", model_.rotation(), base_.rotation());
     const absl::StatusOr<std::string> axes = AxisEffect(client, base_, model_);
     if (!axes.ok()) return axes.status();
-    Differ("base-mrope-differs", "mrope_section", "mrope", CompactJson(model_.mrope()),
-           CompactJson(base_.mrope()), *axes);
-    Differ("base-attention-differs", "scaling", "attention_factor", model_.attention_factor(),
-           base_.attention_factor());
-    Differ("base-attention-differs", "scaling", "softmax_scale_multiplier",
-           model_.softmax_scale_multiplier(), base_.softmax_scale_multiplier());
+    const auto mrope = [](const v1::ResolvedEncoding& encoding) {
+      return encoding.has_mrope() ? CompactJson(encoding.mrope()) : std::string("none");
+    };
+    Differ("base-mrope-differs", model_.has_mrope() ? "mrope_section" : "scaling", "mrope",
+           mrope(model_), mrope(base_), *axes);
+    if (Differ("base-attention-differs", "scaling", "attention_factor", model_.attention_factor(),
+               base_.attention_factor())) {
+      SetParameterPlace({"attention_factor", "attn_factor", "mscale", "mscale_all_dim", "factor"});
+    }
+    if (Differ("base-attention-differs", "scaling", "softmax_scale_multiplier",
+               model_.softmax_scale_multiplier(), base_.softmax_scale_multiplier())) {
+      SetParameterPlace({"mscale_all_dim", "factor"});
+    }
     Differ("base-attention-differs", "scaling", "query_scale", CompactJson(model_.query_scale()),
            CompactJson(base_.query_scale()));
     return absl::OkStatus();

@@ -56,6 +56,15 @@ bool SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::
   return true;
 }
 
+bool SetDifferingPlace(const v1::ResolvedEncoding& encoding, const v1::ResolvedEncoding& of_base,
+                       absl::string_view fact, v1::Finding* finding) {
+  const v1::FactPlace* place = FindPlace(encoding, fact);
+  const v1::FactPlace* base_place = FindPlace(of_base, fact);
+  if (place == nullptr) return false;
+  if (base_place != nullptr && base_place->found() == place->found()) return false;
+  return SetPlace(encoding, fact, finding);
+}
+
 absl::string_view SwitchedName(const v1::ResolvedEncoding& encoding) {
   return encoding.layer_type() == "all" ? encoding.kind() : encoding.layer_type();
 }

@@ -23,6 +23,10 @@ EncodingPairs PairEncodings(const v1::ResolveModelConfigResponse& base,
 // Where the file says `fact` of the encoding (FactPlace), or lacks it. False when it says nothing.
 bool SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::Finding* finding);
 
+// The same, but false too where the base's file says it alike.
+bool SetDifferingPlace(const v1::ResolvedEncoding& encoding, const v1::ResolvedEncoding& of_base,
+                       absl::string_view fact, v1::Finding* finding);
+
 // What the switch of an encoding is named by: its layer type, or its kind where it is for all.
 absl::string_view SwitchedName(const v1::ResolvedEncoding& encoding);
 

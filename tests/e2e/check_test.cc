@@ -95,6 +95,67 @@ TEST(CheckTest, ADifferenceFromTheBaseHasAPlaceInTheModelsFile) {
               HasSubstr(model + ":4:29: warning: text/all: max_position_embeddings is 4096"));
 }
 
+// attention_factor and mscale_all_dim had the place of the map's brace.
+TEST(CheckTest, AMultiplierHadThePlaceOfTheMap) {
+  const auto check = [](const std::string& type, const std::string& of_model,
+                        const std::string& of_base) {
+    const auto config = [&](const std::string& last) {
+      return R"({"model_type": ")" + type + R"(", "hidden_size": 512, "num_attention_heads": 4,
+ "rope_theta": 10000.0, "max_position_embeddings": 8192, "rope_scaling": {"rope_type": "yarn",
+  "factor": 4.0, "original_max_position_embeddings": 2048,
+  )" + last + "}}";
+    };
+    const std::string model = Write("model.json", config(of_model));
+    const std::string out = Check({model, "--base", Write("base.json", config(of_base))}).out;
+    const size_t end = out.find("[base-attention-differs]");
+    EXPECT_NE(end, std::string::npos) << out;
+    const size_t begin = out.rfind(model, end) + model.size() + 1;
+    return out.substr(begin, out.find(": ", begin) - begin);
+  };
+  EXPECT_EQ(check("llama", R"("attention_factor": 2.0)", R"("attention_factor": 1.5)"), "4:23");
+  EXPECT_EQ(check("deepseek_v3", R"("mscale_all_dim": 1.0)", R"("mscale_all_dim": 0.5)"), "4:21");
+  // What the model lacks stands in no line: the map's.
+  EXPECT_EQ(check("llama", R"("beta_fast": 32)", R"("attention_factor": 1.5)"), "2:74");
+}
+
+TEST(CheckTest, AnMropeThatIsMissingWasAnEmptyObjectWithoutALine) {
+  const auto config = [](const std::string& type, const std::string& more) {
+    return R"({"model_type": ")" + type +
+           R"(", "hidden_size": 512, "num_attention_heads": 4,
+ "rope_theta": 10000.0, "max_position_embeddings": 8192)" +
+           more + "}";
+  };
+  const std::string model = Write("model.json", config("qwen2", ""));
+  const std::string base = Write(
+      "base.json",
+      config("qwen2_vl", R"(, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]})"));
+  EXPECT_THAT(Check({model, "--base", base}).out,
+              HasSubstr(model + ":1:1: error: text/all: mrope is none, in the base {"));
+  EXPECT_THAT(Check({base, "--base", model}).out, HasSubstr("}, in the base none"));
+}
+
+// Both findings told what the two do together.
+TEST(CheckTest, TheEffectOfASchemeHadThatOfTheBaseInIt) {
+  const auto config = [](const std::string& name, const std::string& more) {
+    return Write(name, R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+ "max_position_embeddings": 131072, )" +
+                           more + "}");
+  };
+  const std::string base = config("base.json", R"("rope_theta": 500000.0, "rope_scaling":
+      {"rope_type": "linear", "factor": 2.0})");
+  const std::string model = config("model.json", R"("rope_theta": 10000.0)");
+  const std::string out = Check({model, "--base", base}).out;
+  EXPECT_THAT(out, HasSubstr("rope_type is default, in the base linear (64 of 64 frequencies "
+                             "differ, from pair 0, by up to 2x)"));
+  EXPECT_THAT(out, HasSubstr("in the base 500000 (63 of 64 frequencies differ, from pair 1, by"));
+  // A parameter of one scheme too.
+  const std::string other = config("other.json", R"("rope_theta": 10000.0, "rope_scaling":
+      {"rope_type": "linear", "factor": 8.0})");
+  EXPECT_THAT(
+      Check({other, "--base", base}).out,
+      HasSubstr("factor 8 (base 2); 64 of 64 frequencies differ, from pair 0, by up to 4x"));
+}
+
 TEST(CheckTest, WhatIsNoConfigIsRefusedQuicklyAndClearly) {
   const auto refusal = [](const std::string& name, const std::string& text) {
     const CheckResult result = Check({Write(name, text)});

@@ -2,30 +2,41 @@
 #ifndef POSENC_CLIENT_CLI_COMPARE_H_
 #define POSENC_CLIENT_CLI_COMPARE_H_
 
+#include <array>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "posenc/client.h"
 #include "posenc/v1/model_config.pb.h"
 
 namespace posenc::cli {
 
-// One finding a difference, tower by tower and layer type by layer type. Rule ids:
-//   base-encoding-missing   the base has an encoding that the model has not
-//   base-encoding-added     the other way round (warning)
-//   base-kind-differs       RoPE against ALiBi and so on
-//   base-scheme-differs     rope_type, or the variant of it
-//   base-theta-differs      rope_theta
-//   base-scaling-differs    a parameter of the scaling
-//   base-rotary-dim-differs how many channels rotate, or of how many
-//   base-pairing-differs    which channels rotate together
-//   base-mrope-differs      which axis turns which frequency
-//   base-layers-differ      which layers have this encoding, or none
-//   base-attention-differs  what multiplies cos and sin, or the softmax scale
-//   base-spec-differs       a parameter of an encoding that is not RoPE; a warning where two
-//                           ALiBis attend alike but for their roundings
-//   base-length-differs     max_position_embeddings (warning)
-// All are errors but for the warnings. Fails only when the client does.
+struct BaseRule {
+  absl::string_view id;
+  absl::string_view meaning;
+};
+// All are errors but for those that say warning.
+inline constexpr std::array kBaseRules = {
+    BaseRule{"base-attention-differs", "What multiplies cos and sin, or the softmax scale."},
+    BaseRule{"base-encoding-added", "The model has an encoding that the base has not (warning)."},
+    BaseRule{"base-encoding-missing", "The base has an encoding that the model has not."},
+    BaseRule{"base-kind-differs", "RoPE against ALiBi and so on."},
+    BaseRule{"base-layers-differ", "Which layers have this encoding, or none."},
+    BaseRule{"base-length-differs", "max_position_embeddings differs (warning)."},
+    BaseRule{"base-mrope-differs", "Which axis turns which frequency."},
+    BaseRule{"base-pairing-differs", "Which channels rotate together."},
+    BaseRule{"base-rotary-dim-differs", "How many channels rotate, or of how many."},
+    BaseRule{"base-scaling-differs", "A parameter of the scaling differs."},
+    BaseRule{"base-scheme-differs", "rope_type differs, or the variant of it."},
+    BaseRule{"base-spec-differs",
+             "A parameter of an encoding that is not RoPE; a warning where two ALiBis attend alike "
+             "but for their roundings."},
+    BaseRule{"base-theta-differs", "rope_theta differs."},
+};
+
+// One finding a difference, tower by tower and layer type by layer type. Fails only when the
+// client does.
 absl::StatusOr<std::vector<v1::Finding>> CompareWithBase(
     const Client& client, const v1::ResolveModelConfigResponse& base,
     const v1::ResolveModelConfigResponse& model);

@@ -7,7 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "client/cli/compare.h"
 #include "client/cli/exit_code.h"
+#include "lib/model_config/findings.h"
 #include "rapidjson/prettywriter.h"
 #include "rapidjson/stringbuffer.h"
 
@@ -91,6 +93,12 @@ std::string Json(const std::vector<CheckedModel>& models) {
   return absl::StrCat(buffer.GetString(), "\n");
 }
 
+// Where a message is all that is shown.
+std::string MessageWithFix(const v1::Finding& finding) {
+  return finding.fix().empty() ? finding.message()
+                               : absl::StrCat(finding.message(), "\nfix: ", finding.fix());
+}
+
 // The escapes of workflow commands: in a message, and stricter in a property.
 std::string GithubMessage(absl::string_view text) {
   return absl::StrReplaceAll(text, {{"%", "%25"}, {"\r", "%0D"}, {"\n", "%0A"}});
@@ -110,7 +118,7 @@ std::string Github(const std::vector<CheckedModel>& models) {
         absl::StrAppend(&text, ",line=", finding.line(), ",col=", finding.column());
       }
       absl::StrAppend(&text, ",title=", GithubProperty(finding.rule()),
-                      "::", GithubMessage(finding.message()), "\n");
+                      "::", GithubMessage(MessageWithFix(finding)), "\n");
     }
   }
   return text;
@@ -131,13 +139,31 @@ std::string UriOf(absl::string_view path) {
   return uri;
 }
 
+// Empty for a rule that this program does not know: a newer server's.
+absl::string_view MeaningOf(absl::string_view rule) {
+  for (const RuleInfo& info : RuleTable()) {
+    if (info.id == rule) return info.meaning;
+  }
+  for (const BaseRule& info : kBaseRules) {
+    if (info.id == rule) return info.meaning;
+  }
+  return rule == "config-refused" ? "The file is no config or contradicts itself." : "";
+}
+
 void SarifResult(const CheckedModel& model, const v1::Finding& finding, Writer* writer) {
   writer->StartObject();
   Member("ruleId", finding.rule(), writer);
   Member("level", SeverityName(finding.severity()), writer);
   writer->Key("message");
   writer->StartObject();
-  Member("text", finding.message(), writer);
+  Member("text", MessageWithFix(finding), writer);
+  writer->EndObject();
+  writer->Key("properties");
+  writer->StartObject();
+  Member("pointer", finding.pointer(), writer);
+  Member("found", finding.found(), writer);
+  Member("expected", finding.expected(), writer);
+  Member("fix", finding.fix(), writer);
   writer->EndObject();
   writer->Key("locations");
   writer->StartArray();
@@ -186,6 +212,12 @@ std::string Sarif(const std::vector<CheckedModel>& models) {
   for (const auto& [rule, used] : rules) {
     writer.StartObject();
     Member("id", rule, &writer);
+    if (const absl::string_view meaning = MeaningOf(rule); !meaning.empty()) {
+      writer.Key("shortDescription");
+      writer.StartObject();
+      Member("text", std::string(meaning), &writer);
+      writer.EndObject();
+    }
     writer.EndObject();
   }
   writer.EndArray();

@@ -258,5 +258,33 @@ TEST(CheckTest, GithubAnnotatesFileAndLine) {
   EXPECT_THAT(result.out, HasSubstr("::warning file=" + model + ",line="));
 }
 
+TEST(CheckTest, TheFixWasLostInGithubAndSarif) {
+  const std::string model = Config("Llama-3.1-8B-Instruct-rope-null");
+  const std::string fix = R"("rope_scaling": {"rope_type": "llama3", "factor": 8.0,)";
+  EXPECT_THAT(Check({model, "--format", "github"}).out, HasSubstr("%0Afix: " + fix));
+  const CheckResult sarif =
+      Check({model, "--base", Config("Meta-Llama-3.1-8B"), "--format", "sarif"});
+  rapidjson::Document log;
+  log.Parse(sarif.out.c_str());
+  ASSERT_FALSE(log.HasParseError());
+  const auto& run = log["runs"][0];
+  const auto& lost = run["results"][0];
+  EXPECT_THAT(lost["message"]["text"].GetString(), HasSubstr("\nfix: " + fix));
+  EXPECT_STREQ(lost["properties"]["pointer"].GetString(), "/rope_scaling");
+  EXPECT_STREQ(lost["properties"]["found"].GetString(), "null");
+  EXPECT_STREQ(lost["properties"]["expected"].GetString(), "rope_type llama3");
+  EXPECT_THAT(lost["properties"]["fix"].GetString(), StartsWith(fix));
+  for (const auto& rule : run["tool"]["driver"]["rules"].GetArray()) {
+    ASSERT_TRUE(rule.HasMember("shortDescription")) << rule["id"].GetString();
+    EXPECT_STRNE(rule["shortDescription"]["text"].GetString(), "");
+  }
+}
+
+TEST(CheckTest, ARefusalHasADescriptionInSarif) {
+  const std::string model = Write("refused.json", "7");
+  EXPECT_THAT(Check({model, "--format", "sarif"}).out,
+              HasSubstr("The file is no config or contradicts itself."));
+}
+
 }  // namespace
 }  // namespace posenc::testing

@@ -10,15 +10,43 @@ namespace {
 
 constexpr absl::string_view kOriginalLength = "original_max_position_embeddings";
 
+// Of two lengths the one beside the map: transformers 5 does so in every type, transformers 4
+// reads no other in a LongRoPE.
+bool OuterLengthWins(const ScalingInput& input) {
+  const v1::Compat compat = input.tower.compat();
+  return compat == v1::COMPAT_V5_16 ||
+         (compat == v1::COMPAT_V4_57 && input.type.rope_type == "longrope");
+}
+
 // The length is in two places and they differ.
 void NoteTwoLengths(const ScalingInput& input, const JsonValue& inner, const JsonValue& outer) {
-  const bool outer_wins = input.tower.compat() == v1::COMPAT_V5_16;
+  const bool outer_wins = OuterLengthWins(input);
   input.tower.findings.Add(
       Rule::kOriginalLengthMismatch, outer,
       {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(), " differ; ",
                                outer_wins ? "the former" : "the latter",
                                " is used. transformers 5 lets the one beside the map win."),
        .expected = inner.Text()});
+  if (input.type.rope_type != "longrope") return;
+  input.tower.findings.Add(
+      Rule::kCompatDiffers, outer,
+      {.message = "transformers 4 and 5 use this length, whatever the map of a LongRoPE says; "
+                  "the latest reading is that of the map.",
+       .expected = inner.Text()});
+}
+
+// A length beside the map alone, of a YaRN: transformers 4 does not see it.
+void NoteLengthBesideYarn(const ScalingInput& input, const JsonValue& outer) {
+  const bool v4 = input.tower.compat() == v1::COMPAT_V4_57;
+  input.tower.findings.Add(
+      Rule::kCompatDiffers, outer,
+      {.message = absl::StrCat("transformers 4 looks for the training length of a YaRN inside the "
+                               "map and takes max_position_embeddings (",
+                               input.max_position_embeddings, ") without it",
+                               v4 ? ", as here; transformers 5 uses this one."
+                                  : "; transformers 5 uses this one, as here."),
+       .expected = "inside the map too",
+       .fix = absl::StrCat("\"", kOriginalLength, "\": ", outer.Text())});
 }
 
 // In the file or merged over it, not in a default map of the family.
@@ -42,9 +70,14 @@ absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> beside, ReadPositiveInt(outer));
   if (inside.has_value() && beside.has_value() && *inside != *beside) {
     NoteTwoLengths(input, inner, outer);
-    if (input.tower.compat() == v1::COMPAT_V5_16) return *beside;
+    if (OuterLengthWins(input)) return *beside;
   }
   if (inside.has_value()) return *inside;
+  if (beside.has_value() && input.type.rope_type == "yarn" && input.max_position_embeddings != 0 &&
+      input.max_position_embeddings != *beside) {
+    NoteLengthBesideYarn(input, outer);
+    if (input.tower.compat() == v1::COMPAT_V4_57) return input.max_position_embeddings;
+  }
   if (beside.has_value()) return *beside;
   if (input.tower.family.rope.original_length != 0) {
     return input.tower.family.rope.original_length;

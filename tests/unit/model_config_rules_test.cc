@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -327,6 +328,33 @@ TEST(ModelConfigCompatTest, InnerAgainstOuterLength) {
   };
   EXPECT_EQ(original(v1::COMPAT_LATEST), 4096);
   EXPECT_EQ(original(v1::COMPAT_V5_16), 2048);
+}
+
+TEST(ModelConfigCompatTest, Transformers4ReadTheLengthOfALongRopeInsideTheMap) {
+  const std::string list = absl::StrCat("[", absl::StrJoin(std::vector<int>(64, 1), ","), "]");
+  const std::string config = ModelWith(
+      "phi3", absl::StrCat(R"("original_max_position_embeddings": 4096, "rope_scaling": {"type":
+                  "longrope", "original_max_position_embeddings": 2048, "short_factor": )",
+                           list, R"(, "long_factor": )", list, "}"));
+  for (const auto& [compat, length] :
+       {std::pair{v1::COMPAT_LATEST, 2048}, {v1::COMPAT_V4_57, 4096}, {v1::COMPAT_V5_16, 4096}}) {
+    const auto response = ResolveWith(config, compat);
+    EXPECT_EQ(response.encodings(0).spec().rope().longrope().original_max_position_embeddings(),
+              length);
+    EXPECT_NE(FindingOf(response, "compat-differs"), nullptr);
+  }
+}
+
+TEST(ModelConfigCompatTest, Transformers4SawALengthBesideAYarn) {
+  const std::string config = ModelWith("llama", R"("original_max_position_embeddings": 2048,
+      "rope_scaling": {"type": "yarn", "factor": 4.0})");
+  for (const auto& [compat, length] :
+       {std::pair{v1::COMPAT_LATEST, 2048}, {v1::COMPAT_V4_57, 8192}, {v1::COMPAT_V5_16, 2048}}) {
+    const auto response = ResolveWith(config, compat);
+    EXPECT_EQ(response.encodings(0).spec().rope().yarn().original_max_position_embeddings(),
+              length);
+    EXPECT_NE(FindingOf(response, "compat-differs"), nullptr);
+  }
 }
 
 TEST(ModelConfigCompatTest, DefaultsThatChanged) {

@@ -172,7 +172,9 @@ TEST_F(GetTableTest, SeveralReadersGetTheSameBytes) {
   for (int i = 0; i < 8; ++i) {
     readers.emplace_back([&] {
       const auto stub = v1::PositionalEncodingService::NewStub(server_.NewChannel());
-      EXPECT_TRUE(Read(*stub, request).data == expected);
+      const ReadResult read = Read(*stub, request);
+      EXPECT_TRUE(read.status.ok()) << read.status.error_message();
+      EXPECT_TRUE(read.data == expected) << "of " << read.data.size() << " bytes";
     });
   }
   for (std::thread& reader : readers) reader.join();

@@ -26,7 +26,7 @@ constexpr std::array kRuleTable = {
              "A scaling factor below 1 shortens the context."},
     RuleInfo{Rule::kFactorMismatch, "factor-mismatch", kWarning,
              "factor is not max_position_embeddings / original_max_position_embeddings; the "
-             "explicit factor is used."},
+             "finding says which is used."},
     RuleInfo{Rule::kLongropeFactorImplied, "longrope-factor-implied", kNote,
              "LongRoPE without a factor: the ratio of the lengths is used."},
     RuleInfo{Rule::kModelTypeMissing, "model-type-missing", kWarning,

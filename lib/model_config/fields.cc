@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "lib/base/status.h"
@@ -100,6 +102,10 @@ absl::StatusOr<std::vector<int64_t>> ReadSides(const JsonValue& value) {
   return sides;
 }
 
+bool IsGiven(const JsonValue& value) {
+  return value.line() > 0 || absl::StartsWith(value.field(), "overrides_json");
+}
+
 std::string NumberText(double number) {
   if (number == std::floor(number) && std::fabs(number) < 1e15) {
     return absl::StrCat(static_cast<int64_t>(number));
@@ -117,6 +123,10 @@ JsonValue AtPath(JsonValue value, absl::string_view path) {
 }
 
 }  // namespace
+
+bool HasName(absl::string_view names, absl::string_view name) {
+  return absl::c_linear_search(absl::StrSplit(names, ' ', absl::SkipEmpty()), name);
+}
 
 JsonValue FirstOf(const JsonValue& object, absl::string_view names) {
   for (absl::string_view name : absl::StrSplit(names, ' ', absl::SkipEmpty())) {

@@ -39,6 +39,9 @@ absl::StatusOr<std::vector<int64_t>> ReadInts(const JsonValue& value);
 // there is no value.
 absl::StatusOr<std::vector<int64_t>> ReadSides(const JsonValue& value);
 
+// Whether a value is in the file or merged over it, not in a default map of its family.
+bool IsGiven(const JsonValue& value);
+
 // A number as a config would write it: whole ones without an exponent, others with
 // the fewest digits that read back the same.
 std::string NumberText(double number);
@@ -46,6 +49,8 @@ std::string NumberText(double number);
 // `names` holds names of one thing, best first, separated by spaces; a name may
 // be a path (attn_config/rope_theta).
 //
+// HasName: whether `name` is one of them.
+bool HasName(absl::string_view names, absl::string_view name);
 // FirstOf: the first that has a value; absent when none has.
 JsonValue FirstOf(const JsonValue& object, absl::string_view names);
 // The same, but refuses two that hold different numbers, with this Contradiction.

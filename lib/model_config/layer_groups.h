@@ -11,9 +11,6 @@
 
 namespace posenc {
 
-inline constexpr absl::string_view kFull = "full_attention";
-inline constexpr absl::string_view kSliding = "sliding_attention";
-
 // Indexes of the layers whose type is `name`, or (wanted false) is not.
 std::vector<int64_t> LayersOf(const std::vector<std::string>& types, absl::string_view name,
                               bool wanted = true);

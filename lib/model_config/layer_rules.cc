@@ -122,7 +122,7 @@ absl::StatusOr<Groups> FullOnly(const Tower& tower, const RopeKeys& keys) {
   const auto unknown = std::find_if_not(types.begin(), types.end(), IsWithoutAttention);
   if (name == types.end() && unknown != types.end()) {
     return FieldError(
-        FirstOf(tower.keys, "layer_types layers_block_type").field(),
+        FirstOf(tower.keys, kTypesKeys).field(),
         absl::StrCat("must name layers with attention ", absl::StrJoin(kAttentionTypes, " or "),
                      ", has \"", *unknown, "\""));
   }

@@ -15,8 +15,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr absl::string_view kFull = "full_attention";
-
 // What any family calls its layers, for maps in files without layer_types.
 constexpr std::array<absl::string_view, 9> kKnownTypes = {"full_attention",    "sliding_attention",
                                                           "chunked_attention", "linear_attention",
@@ -27,8 +25,6 @@ constexpr std::array<absl::string_view, 9> kKnownTypes = {"full_attention",    "
 // Layer types whose layers have no attention that could rotate.
 constexpr std::array<absl::string_view, 5> kWithoutAttention = {"linear_attention", "mamba",
                                                                 "mamba2", "conv", "recurrent"};
-
-constexpr absl::string_view kTypesKeys = "layer_types layers_block_type";
 
 absl::StatusOr<Names> GivenTypes(const JsonValue& list) {
   if (!list.is_array()) {

@@ -15,6 +15,12 @@
 
 namespace posenc {
 
+inline constexpr absl::string_view kFull = "full_attention";
+inline constexpr absl::string_view kSliding = "sliding_attention";
+
+// The names of the list of layer types; the second is hybrids'.
+inline constexpr absl::string_view kTypesKeys = "layer_types layers_block_type";
+
 // The pattern of a family whose file has no layer_types: one layer in `period` is
 // full_attention, the last of each run or the first.
 struct LayerPattern {
@@ -23,7 +29,7 @@ struct LayerPattern {
   bool full_first = false;
   bool last_full = false;    // the model's last layer, whatever the pattern
   bool zeroth_full = false;  // the model's first layer, whatever the pattern
-  absl::string_view other = "sliding_attention";
+  absl::string_view other = kSliding;
   absl::string_view pattern = "";  // a key that holds a list of numbers,
   int64_t full_number = 0;         // of which this is full and any other is not
   absl::string_view cycle = "";    // a key that lists the types of a run, which is repeated

@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -93,11 +92,6 @@ void AddWidthPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnc
   }
   if (!rotary.has_value()) rotary = width;
   if (rotary.has_value()) AddValue("rotary_dim", rotary, encoding);
-}
-
-// A default map of the family is in no file.
-bool IsGiven(const JsonValue& map) {
-  return map.line() > 0 || absl::StartsWith(map.field(), "overrides_json");
 }
 
 // Where a parameter of the scaling comes from: the map, or what stands for it beside it.

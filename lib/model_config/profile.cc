@@ -5,12 +5,11 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "lib/base/status.h"
+#include "lib/model_config/fields.h"
 #include "lib/model_config/position_limit.h"
 #include "lib/model_config/profile_findings.h"
 
@@ -141,11 +140,6 @@ constexpr auto kVersionedNames = [] {
   return names;
 }();
 
-bool Contains(absl::string_view names, absl::string_view name) {
-  const std::vector<absl::string_view> list = absl::StrSplit(names, ' ', absl::SkipEmpty());
-  return std::find(list.begin(), list.end(), name) != list.end();
-}
-
 // Far beyond what a selection may hold, where it is refused by its own rule.
 int64_t CeilOfProduct(int64_t rows, double factor) {
   const double product = std::ceil(static_cast<double>(rows) * factor);
@@ -184,7 +178,7 @@ bool IsComplex(const Profile& profile, const ProfiledRequest& request) {
 v1::Layout LayoutOf(const Profile& profile, const ProfiledRequest& request) {
   if (IsComplex(profile, request)) return v1::LAYOUT_PAIRS;
   if (request.encoding != nullptr &&
-      Contains(profile.half_width_types, request.encoding->model_type())) {
+      HasName(profile.half_width_types, request.encoding->model_type())) {
     return v1::LAYOUT_COS_AND_SIN_HALF;
   }
   const bool latent = request.encoding != nullptr && request.encoding->rotary_channels_last();
@@ -197,7 +191,7 @@ v1::Layout LayoutOf(const Profile& profile, const ProfiledRequest& request) {
 bool RepeatsHalves(const Profile& profile, const v1::ResolvedEncoding& encoding) {
   if (profile.layout != v1::LAYOUT_COS_AND_SIN_FULL) return false;
   return encoding.rotation() == "interleaved_to_half" ||
-         Contains(profile.repeated_halves_types, encoding.model_type());
+         HasName(profile.repeated_halves_types, encoding.model_type());
 }
 
 v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
@@ -205,7 +199,7 @@ v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
                                                           request.spec->rope().has_longrope());
   const bool float32 = IsComplex(profile, request) || !of_checkpoint ||
                        (request.encoding != nullptr &&
-                        Contains(profile.float32_model_types, request.encoding->model_type()));
+                        HasName(profile.float32_model_types, request.encoding->model_type()));
   return float32 ? v1::DTYPE_F32 : CheckpointDType(request.encoding);
 }
 
@@ -267,7 +261,7 @@ absl::Status CheckKind(const ProfiledRequest& request) {
 
 absl::Status CheckTables(const Profile& profile, const v1::ResolvedEncoding& encoding) {
   for (const std::string& type : {encoding.rope_type(), encoding.variant()}) {
-    if (!Contains(profile.unknown_types, type)) continue;
+    if (!HasName(profile.unknown_types, type)) continue;
     return FieldError("format.profile", absl::StrCat(profile.name, " does not know rope_type ",
                                                      type, " and refuses this config"));
   }

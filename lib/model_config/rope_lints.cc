@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "lib/model_config/fields.h"
 #include "lib/model_config/rope_theta.h"
 
 namespace posenc {
@@ -48,10 +49,6 @@ const Llama3Size* FindLlama3Size(const Tower& tower) {
   return size == kLlama3Sizes.end() ? nullptr : size;
 }
 
-bool Reads(absl::string_view names, absl::string_view key) {
-  return absl::c_linear_search(absl::StrSplit(names, ' '), key);
-}
-
 void NoteUnread(const Tower& tower, absl::string_view key, absl::string_view what) {
   const JsonValue value = tower.keys[key];
   if (!value.present()) return;
@@ -76,7 +73,7 @@ std::string AsRopeScaling(const JsonValue& map) {
 void NoteUnreadBase(const Tower& tower, double rope_theta) {
   for (absl::string_view key : absl::StrSplit(kBaseNames, ' ')) {
     const JsonValue base = tower.keys[key];
-    if (key == "rope_theta" || Reads(tower.family.rope.theta_keys, key)) continue;
+    if (key == "rope_theta" || HasName(tower.family.rope.theta_keys, key)) continue;
     if (base.is_number() && base.number() == rope_theta) continue;
     NoteUnread(tower, key, "a base");
   }
@@ -85,7 +82,7 @@ void NoteUnreadBase(const Tower& tower, double rope_theta) {
 void NoteUnreadKeys(const Tower& tower) {
   const RopeTraits& traits = tower.family.rope;
   for (absl::string_view key : kWidthKeys) {
-    if (Reads(traits.partial_keys, key) || key == traits.rotary_dim_key) continue;
+    if (HasName(traits.partial_keys, key) || key == traits.rotary_dim_key) continue;
     NoteUnread(tower, key, "a width");
   }
   if (traits.layers != LayerRule::kAll) return;

@@ -1,6 +1,5 @@
 #include "lib/model_config/scaling_input.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
@@ -47,11 +46,6 @@ void NoteLengthBesideYarn(const ScalingInput& input, const JsonValue& outer) {
                                   : "; transformers 5 uses this one, as here."),
        .expected = "inside the map too",
        .fix = absl::StrCat("\"", kOriginalLength, "\": ", outer.Text())});
-}
-
-// In the file or merged over it, not in a default map of the family.
-bool IsGiven(const JsonValue& value) {
-  return value.line() > 0 || absl::StartsWith(value.field(), "overrides_json");
 }
 
 }  // namespace

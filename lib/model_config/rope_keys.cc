@@ -125,6 +125,32 @@ void NoteLostKeys(const Tower& tower, const JsonValue& scaling, const JsonValue&
   }
 }
 
+// Whether the map says what stands neither beside it nor in every map.
+bool SaysMore(const Tower& tower, const JsonValue& parameters) {
+  const std::vector<JsonValue> members = parameters.children();
+  return std::any_of(members.begin(), members.end(), [&](const JsonValue& member) {
+    if (!member.has_value()) return false;
+    const JsonValue beside = tower.keys[member.key()];
+    const bool said_beside =
+        member.is_number() && beside.is_number() && member.number() == beside.number();
+    return !said_beside && !(member.is_string() && member.string() == "default");
+  });
+}
+
+// transformers 4 keeps rope_parameters as a key that nobody reads.
+bool IsUnreadMap(const Tower& tower, const JsonValue& parameters) {
+  if (!tower.reads_as_v4() || !parameters.present()) return false;
+  if (SaysMore(tower, parameters)) {
+    tower.findings.Add(
+        Rule::kCompatDiffers, parameters,
+        {.message = "transformers 4 does not know rope_parameters and takes the base "
+                    "and the scaling beside it, or its defaults, as here; "
+                    "transformers 5 reads it.",
+         .expected = "rope_theta and rope_scaling"});
+  }
+  return true;
+}
+
 // Both forms in one file: rope_scaling replaces the other, as in transformers 5.
 absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
                                   const JsonValue& parameters) {
@@ -204,7 +230,7 @@ JsonValue RopeKeys::Find(absl::string_view key) const {
 absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower) {
   const RopeTraits& traits = tower.family.rope;
   ASSIGN_OR_RETURN(JsonValue scaling, MapAt(tower.keys["rope_scaling"]));
-  ASSIGN_OR_RETURN(const JsonValue parameters, MapAt(tower.keys["rope_parameters"]));
+  ASSIGN_OR_RETURN(JsonValue parameters, MapAt(tower.keys["rope_parameters"]));
   if (traits.map_key == "-") {
     for (const JsonValue& map : {scaling, parameters}) {
       if (!map.present()) continue;
@@ -213,6 +239,7 @@ absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower) {
     }
     return RopeKeys();
   }
+  if (IsUnreadMap(tower, parameters)) parameters = JsonValue();
   if (!scaling.present() && !traits.map_key.empty()) {
     ASSIGN_OR_RETURN(scaling, MapAt(tower.keys[traits.map_key]));
   }

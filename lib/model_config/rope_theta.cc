@@ -31,11 +31,12 @@ class ThetaRule {
     ASSIGN_OR_RETURN(const std::optional<double> outer_theta, ReadPositiveNumber(outer));
     ASSIGN_OR_RETURN(const std::optional<double> inner_theta, ReadPositiveNumber(inner));
     RETURN_IF_ERROR(CheckOtherNames(inner, outer));
-    if (inner_theta.has_value()) {
+    if (inner_theta.has_value() && !IsUnread(inner)) {
       if (!outer_theta.has_value() && *inner_theta != default_) NoteNewFormOnly(inner);
       return *inner_theta;
     }
     if (outer_theta.has_value()) return *outer_theta;
+    if (inner_theta.has_value()) NoteNewFormOnly(inner);
     return Default();
   }
 
@@ -44,6 +45,9 @@ class ThetaRule {
     if (group_.theta_value.has_value()) return group_.theta_value;
     return OneOf(tower_.keys, keys_);
   }
+
+  // Transformers 4 takes a base from beside the map alone.
+  bool IsUnread(const JsonValue& inner) const { return tower_.reads_as_v4() && IsGiven(inner); }
 
   // One reader takes this name, another that one (PaddlePaddle/PaddleFleet#2026). Layers with a
   // base of their own have a name of their own for it.
@@ -105,8 +109,11 @@ class ThetaRule {
     tower_.findings.Add(
         Rule::kThetaMismatch, outer,
         {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(),
-                                 " differ; readers of the new form use the latter, as here, "
-                                 "readers of the old form the former."),
+                                 IsUnread(inner)
+                                     ? " differ; readers of the old form use the former, as here, "
+                                       "readers of the new form the latter."
+                                     : " differ; readers of the new form use the latter, as here, "
+                                       "readers of the old form the former."),
          .expected = inner.Text()});
   }
 
@@ -116,7 +123,8 @@ class ThetaRule {
     tower_.findings.Add(
         Rule::kThetaOnlyNewForm, inner,
         {.message = absl::StrCat("The base stands only inside ", MapName(inner),
-                                 "; a reader of the old form takes its default instead."),
+                                 "; a reader of the old form takes its default instead",
+                                 IsUnread(inner) ? ", as here." : "."),
          .fix = absl::StrCat("\"rope_theta\": ", inner.Text())});
   }
 

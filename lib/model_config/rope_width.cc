@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/rope_partial.h"
 
 namespace posenc {
 namespace {
@@ -41,72 +42,6 @@ absl::StatusOr<HeadDim> ReadHeadDim(const Tower& tower, const LayerGroup& group)
   if (by_family != 0 && (absent || latent)) return HeadDim{by_family, latent};
   ASSIGN_OR_RETURN(const int64_t channels, HiddenOverHeads(tower, traits.hidden_sizes));
   return HeadDim{channels, false};
-}
-
-// partial_rotary_factor: inside the map, else beside it, else the family's.
-// `value` is where it stands, absent for the family's.
-struct Partial {
-  double factor;
-  JsonValue value;
-};
-
-// A class that overwrites what the file says beside the map (Bamba).
-void NoteForcedPartial(const Tower& tower) {
-  const RopeTraits& traits = tower.family.rope;
-  const JsonValue value = tower.keys["partial_rotary_factor"];
-  if (!traits.partial_keys.empty() || traits.map_key == "-" || !value.is_number() ||
-      value.number() == traits.partial) {
-    return;
-  }
-  tower.findings.Add(Rule::kRopeKeyIgnored, value,
-                     {.message = absl::StrCat("The class of this family overwrites ",
-                                              "partial_rotary_factor with ",
-                                              NumberText(traits.partial), ", as here."),
-                      .expected = NumberText(traits.partial)});
-}
-
-absl::StatusOr<Partial> ReadPartial(const Tower& tower, const LayerGroup& group,
-                                    absl::string_view rope_type) {
-  const RopeTraits& traits = tower.family.rope;
-  const JsonValue inner = group.keys.Find("partial_rotary_factor");
-  ASSIGN_OR_RETURN(const JsonValue beside_map, OneOf(tower.keys, traits.partial_keys));
-  const JsonValue outer = group.partial_value.has_value() ? group.partial_value : beside_map;
-  NoteForcedPartial(tower);
-  ASSIGN_OR_RETURN(const std::optional<double> inside, ReadPositiveNumber(inner));
-  ASSIGN_OR_RETURN(const std::optional<double> beside, ReadPositiveNumber(outer));
-  Partial partial = {traits.partial, JsonValue()};
-  if (beside.has_value()) partial = {*beside, outer};
-  if (inside.has_value()) partial = {*inside, inner};
-  if (partial.factor > 1) {
-    return FieldError(partial.value.field(),
-                      absl::StrCat("must be at most 1, got ", partial.value.Text()));
-  }
-  const bool v5_16 = tower.compat() == v1::COMPAT_V5_16;
-  // Since 5.0 only some classes honour it without a scaling.
-  const bool v5_ignores = rope_type == "default" && !traits.partial_in_v5;
-  if (inside.has_value() && beside.has_value() && *inside != *beside) {
-    const bool outer_wins = v5_16 && rope_type != "default";
-    if (outer_wins) partial = {*beside, outer};
-    const absl::string_view used =
-        outer_wins            ? "the former is used, as transformers 5.16 does for scaled types."
-        : v5_16 && v5_ignores ? "neither is used, as in transformers 5.16 without a scaling."
-                              : "the latter is used. transformers 5.16 uses the former for scaled "
-                                "types.";
-    tower.findings.Add(
-        Rule::kPartialMismatch, outer,
-        {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(), " differ; ", used),
-         .expected = inner.Text()});
-  }
-  if (partial.factor != 1 && partial.value.present() && v5_ignores) {
-    tower.findings.Add(
-        Rule::kCompatDiffers, partial.value,
-        {.message = absl::StrCat("transformers 5 ignores partial_rotary_factor in this family and "
-                                 "rotates the whole head",
-                                 v5_16 ? ", as here; transformers 4 honours it."
-                                       : "; transformers 4 honours it, as here.")});
-    if (v5_16) partial = {1, JsonValue()};
-  }
-  return partial;
 }
 
 // CLVP: half of what a head would have of the projection, and no less than rotary_dim.
@@ -154,7 +89,7 @@ absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
         CheckWidth(head.channels, head.channels, tower.keys.FieldOf("qk_rope_head_dim"), ""));
     return head.channels;
   }
-  ASSIGN_OR_RETURN(const Partial partial, ReadPartial(tower, group, rope_type));
+  ASSIGN_OR_RETURN(const PartialRotary partial, PartialRotaryOf(tower, group, rope_type));
   ASSIGN_OR_RETURN(std::optional<int64_t> own, ReadRotaryDim(tower));
   // Every channel is in the table of p-RoPE; those that stand still have frequency 0.
   const double factor = rope_type == "proportional" ? 1 : partial.factor;

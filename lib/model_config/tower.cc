@@ -44,6 +44,10 @@ v1::Compat Tower::compat() const {
   return model.compat() == v1::COMPAT_UNSPECIFIED ? v1::COMPAT_LATEST : model.compat();
 }
 
+bool Tower::reads_as_v4() const {
+  return compat() == v1::COMPAT_V4_57 && !family.since_v5 && !family.model_types.empty();
+}
+
 absl::StatusOr<std::optional<int64_t>> NumAttentionHeads(const Tower& tower) {
   ASSIGN_OR_RETURN(const JsonValue value,
                    OneOf(tower.keys,

@@ -30,6 +30,9 @@ struct Tower {
   Findings& findings;
 
   v1::Compat compat() const;  // never unspecified
+  // Whether it is read as transformers 4.57 does, which has the family: rope_parameters is no key
+  // of it, and a map of rope_scaling holds neither base nor partial_rotary_factor.
+  bool reads_as_v4() const;
 };
 
 // The towers of a config: of a composite one each for text, vision and audio, of

@@ -108,11 +108,120 @@ TEST(ModelConfigCompatTest, TheSoftmaxPartOfDeepseekV2) {
   EXPECT_GT(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).softmax_scale_multiplier(), 1.5);
 }
 
+// How much of a head turns, of the families whose class has a default of it -------------------
+
+int64_t RotaryDimOf(absl::string_view config, v1::Compat compat) {
+  return ResolveWith(config, compat).encodings(0).spec().rope().rotary_dim();
+}
+
+std::string CompatMessage(absl::string_view config, v1::Compat compat);
+
+// configuration_glm4.py of 5.16 sets 0.5 as if it stood beside the map, and what stands there
+// overwrites the map when a scaled type is standardized again (hf-rope.md 4.3).
+TEST(ModelConfigCompatTest, AClassDefaultBeatsTheMapOfAScaledType) {
+  for (const char* type : {"glm", "glm4", "glm4_moe", "phi", "nemotron", "persimmon"}) {
+    const auto config = [&](const char* rope_type) {
+      return ModelWith(type, absl::StrCat(R"("rope_parameters": {"rope_type": ")", rope_type,
+                                          R"(", "rope_theta": 10000.0, "factor": 2.0,
+                                              "partial_rotary_factor": 0.25})"));
+    };
+    EXPECT_EQ(RotaryDimOf(config("linear"), v1::COMPAT_LATEST), 32) << type;
+    EXPECT_EQ(RotaryDimOf(config("linear"), v1::COMPAT_V5_16), 64) << type;
+    EXPECT_EQ(RotaryDimOf(config("linear"), v1::COMPAT_V4_57), 64) << type << ": no such key";
+    EXPECT_EQ(RotaryDimOf(config("default"), v1::COMPAT_V5_16), 32) << type;
+    EXPECT_THAT(CompatMessage(config("linear"), v1::COMPAT_V5_16),
+                HasSubstr("4 and 5.16 take the class's default, 0.5, whatever the map says, as "
+                          "here."))
+        << type;
+  }
+  // Its class passes rotary_pct, and that default, to the map alone.
+  EXPECT_EQ(RotaryDimOf(ModelWith("gpt_neox", R"("rope_parameters": {"rope_type": "linear",
+                            "factor": 2.0, "partial_rotary_factor": 0.5})"),
+                        v1::COMPAT_V5_16),
+            64);
+}
+
+TEST(ModelConfigCompatTest, WithoutAFactorTheClassDefaultHoldsInEveryVersion) {
+  for (v1::Compat compat : {v1::COMPAT_LATEST, v1::COMPAT_V4_57, v1::COMPAT_V5_16}) {
+    for (const char* type : {"glm", "glm4", "glm4_moe", "glm4v_moe_text", "phi"}) {
+      EXPECT_EQ(RotaryDimOf(ModelWith(type, ""), compat), 64) << type;
+    }
+    EXPECT_EQ(RotaryDimOf(R"({"model_type": "moonshine_streaming", "hidden_size": 320,
+                              "num_attention_heads": 8})",
+                          compat),
+              32)
+        << "0.8 of 40, in the map that its class makes";
+  }
+}
+
+// No version of their classes has a default: the sections of a whole head are another list.
+TEST(ModelConfigCompatTest, AGlmThatSeesWasGivenHalfOfAHead) {
+  EXPECT_THAT(Refusal(ModelWith("glm4v_text", "")), HasSubstr("does not sum to the 64"));
+  const std::string ocr = ModelWith(
+      "glm_ocr_text", R"("rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
+                         "mrope_section": [16, 24, 24]})");
+  EXPECT_EQ(RotaryDimOf(ocr, v1::COMPAT_LATEST), 128);
+}
+
+TEST(ModelConfigCompatTest, Transformers4ReadAPartInsideTheMap) {
+  const std::string config = ModelWith("llama", R"("rope_scaling": {"rope_type": "linear",
+      "factor": 2.0, "partial_rotary_factor": 0.5})");
+  EXPECT_EQ(RotaryDimOf(config, v1::COMPAT_LATEST), 64);
+  EXPECT_EQ(RotaryDimOf(config, v1::COMPAT_V5_16), 64);
+  EXPECT_EQ(RotaryDimOf(config, v1::COMPAT_V4_57), 128);
+  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V4_57),
+              HasSubstr("transformers 4 takes the class's default, 1, whatever"));
+}
+
+// rope_parameters, which transformers 4 does not know ------------------------------------------
+
+TEST(ModelConfigCompatTest, Transformers4ReadTheMapOfTheNewForm) {
+  const std::string config = ModelWith("llama", R"("rope_parameters": {"rope_type": "linear",
+      "factor": 4.0, "rope_theta": 500000.0})");
+  const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
+  EXPECT_EQ(v4.encodings(0).rope_type(), "default");
+  EXPECT_EQ(v4.encodings(0).spec().rope().rope_theta(), 10000);
+  const v1::Finding* finding = FindingOf(v4, "compat-differs");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->pointer(), "/rope_parameters");
+  EXPECT_THAT(finding->message(), HasSubstr("or its defaults, as here"));
+  for (v1::Compat compat : {v1::COMPAT_LATEST, v1::COMPAT_V5_16}) {
+    const auto response = ResolveWith(config, compat);
+    EXPECT_EQ(response.encodings(0).rope_type(), "linear");
+    EXPECT_EQ(response.encodings(0).spec().rope().rope_theta(), 500000);
+  }
+}
+
+TEST(ModelConfigCompatTest, Transformers4ReadsWhatStandsBesideTheNewForm) {
+  const std::string config = ModelWith("gpt_oss", R"("rope_theta": 1e5,
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1e5})");
+  const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
+  EXPECT_EQ(v4.encodings(0).rope_type(), "yarn") << "its class's rope_scaling";
+  EXPECT_EQ(v4.encodings(0).spec().rope().rope_theta(), 1e5);
+  // One that version 4 does not have is read as version 5 does.
+  const std::string since_v5 = ModelWith("solar_open", R"("rope_parameters":
+      {"rope_type": "default", "rope_theta": 5e5})");
+  EXPECT_EQ(ResolveWith(since_v5, v1::COMPAT_V4_57).encodings(0).spec().rope().rope_theta(), 5e5);
+}
+
+TEST(ModelConfigCompatTest, Transformers4ReadABaseInsideRopeScaling) {
+  const std::string config = ModelWith("llama", R"("rope_scaling": {"rope_type": "linear",
+      "factor": 2.0, "rope_theta": 500000.0})");
+  const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
+  EXPECT_EQ(v4.encodings(0).spec().rope().rope_theta(), 10000);
+  EXPECT_THAT(FindingOf(v4, "theta-only-new-form")->message(), HasSubstr("instead, as here."));
+  EXPECT_EQ(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).spec().rope().rope_theta(), 5e5);
+}
+
 // What a finding says was done is what was done, in every mode ------------------------------
 
 std::string MessageOf(absl::string_view rule, const v1::ResolveModelConfigResponse& response) {
   const v1::Finding* finding = FindingOf(response, rule);
   return finding == nullptr ? "" : finding->message();
+}
+
+std::string CompatMessage(absl::string_view config, v1::Compat compat) {
+  return MessageOf("compat-differs", ResolveWith(config, compat));
 }
 
 TEST(ModelConfigCompatTest, AnOldDefaultWasUsedAndTheNewOneNamed) {

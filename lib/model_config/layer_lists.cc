@@ -159,6 +159,11 @@ bool IsAttention(absl::string_view type) {
   return (absl::StrContains(type, "attention") || type == "hybrid") && !IsWithoutAttention(type);
 }
 
+// Whether layers of this type have a map of their own.
+bool HasMap(const Tower& tower, absl::string_view type) {
+  return FirstOf(tower.keys, "rope_scaling rope_parameters")[type].is_object();
+}
+
 // The types without attention; the rest rotates. The lists are those of all hybrids that are known.
 absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const int64_t first_layer, FirstListed(tower));
@@ -177,7 +182,8 @@ absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
   // Where some types say attention, those that do not have none (moe beside attention).
   const bool said = std::any_of(types.begin(), types.end(), IsAttention);
   for (size_t i = 0; i < types.size(); ++i) {
-    const bool rotates = said ? IsAttention(types[i]) : !IsWithoutAttention(types[i]);
+    const bool rotates =
+        HasMap(tower, types[i]) || (said ? IsAttention(types[i]) : !IsWithoutAttention(types[i]));
     (rotates ? group.layers : group.nope_layers).push_back(static_cast<int64_t>(i));
     if (rotates) only = !only.has_value() || *only == types[i] ? types[i] : "";
   }

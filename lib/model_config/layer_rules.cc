@@ -12,6 +12,7 @@
 #include "lib/model_config/fields.h"
 #include "lib/model_config/layer_groups.h"
 #include "lib/model_config/layer_lists.h"
+#include "lib/model_config/layer_maps.h"
 #include "lib/model_config/layer_types.h"
 
 namespace posenc {
@@ -194,102 +195,6 @@ absl::StatusOr<Groups> GroupsByRule(const Tower& tower, const RopeKeys& keys) {
   return absl::InternalError("layer_rules: a rule without a case");
 }
 
-// What nested maps call each layer: the rule's group of it, else its layer_types; "" for a layer
-// that the rule does not rotate.
-Names MapNames(const Tower& tower, const Groups& by_rule, Names types) {
-  for (const LayerGroup& group : by_rule) {
-    for (const int64_t layer : group.nope_layers) {
-      if (static_cast<size_t>(layer) < types.size()) types[static_cast<size_t>(layer)].clear();
-    }
-    if (!IsLayerType(tower, group.layer_type)) continue;
-    for (const int64_t layer : group.layers) {
-      const size_t i = static_cast<size_t>(layer);
-      if (i >= types.size()) types.resize(i + 1);
-      types[i] = group.layer_type;
-    }
-  }
-  return types;
-}
-
-// Refuses layers that no map holds for: their key is left out or misspelt. transformers 5 has a
-// KeyError, or in some classes a base that the file does not say.
-absl::Status CheckEveryLayerHasMap(const RopeKeys& keys, const Names& names) {
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i].empty() || IsWithoutAttention(names[i]) || keys.map[names[i]].present()) continue;
-    return FieldError(keys.map.FieldOf(names[i]),
-                      absl::StrCat("is required beside the maps of other layers: layer ", i,
-                                   " is of this type; null says that it does not rotate"));
-  }
-  return absl::OkStatus();
-}
-
-// Several maps, and nothing that says which layers each is for.
-absl::Status CheckTypesAreKnown(const Tower& tower, const RopeKeys& keys, const Groups& by_rule,
-                                const Names& names) {
-  const bool by_class = !FirstOf(tower.keys, "rope_scaling rope_parameters").present();
-  const bool rule_knows = by_rule.size() != 1 || by_rule.front().layer_type != "all";
-  if (by_class || rule_knows || !names.empty()) return absl::OkStatus();
-  const std::vector<JsonValue> maps = keys.map.children();
-  const auto count = std::count_if(maps.begin(), maps.end(), [&](const JsonValue& map) {
-    return (map.is_object() || !map.has_value()) && IsLayerType(tower, map.key());
-  });
-  ASSIGN_OR_RETURN(const std::optional<int64_t> layers, NumLayers(tower));
-  const bool any_rotates =
-      std::any_of(maps.begin(), maps.end(), [](const JsonValue& map) { return map.is_object(); });
-  if (count < 2 || !layers.has_value() || !any_rotates) return absl::OkStatus();
-  return FieldError(tower.keys.FieldOf("layer_types"),
-                    absl::StrCat("is required beside maps by layer type: which of the ", *layers,
-                                 " layers each of the ", count, " holds for is not said"));
-}
-
-void NoteMapsOfNoType(const Tower& tower, const RopeKeys& keys) {
-  for (const JsonValue& map : keys.map.children()) {
-    if (!map.is_object() || IsLayerType(tower, map.key())) continue;
-    tower.findings.Add(Rule::kRopeKeyIgnored, map,
-                       {.message = absl::StrCat(map.key(),
-                                                " is no type of layer, so no layer rotates by "
-                                                "this map.")});
-  }
-}
-
-// {"full_attention": {...}, "sliding_attention": null}: each map holds for its
-// layers, and null means that they do not rotate. What the family's rule knows of
-// a group (its pattern, its head_dim) holds still.
-absl::StatusOr<Groups> NestedGroups(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(const Groups by_rule, GroupsByRule(tower, RopeKeys{}));
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
-  const Names names = MapNames(tower, by_rule, types);
-  RETURN_IF_ERROR(CheckTypesAreKnown(tower, keys, by_rule, names));
-  RETURN_IF_ERROR(CheckEveryLayerHasMap(keys, names));
-  NoteMapsOfNoType(tower, keys);
-  Groups groups;
-  std::vector<int64_t> nope_layers;
-  for (size_t i = 0; i < types.size(); ++i) {
-    const bool mapped = keys.map[types[i]].present();
-    if (!mapped && IsWithoutAttention(types[i])) nope_layers.push_back(static_cast<int64_t>(i));
-  }
-  for (const JsonValue& map : keys.map.children()) {
-    if (map.has_value() && !map.is_object()) continue;  // beside the maps, ignored
-    if (!IsLayerType(tower, map.key())) continue;
-    const auto rule = std::find_if(by_rule.begin(), by_rule.end(),
-                                   [&](const LayerGroup& g) { return g.layer_type == map.key(); });
-    LayerGroup group = rule != by_rule.end() ? *rule : GroupOf(types, map.key(), RopeKeys{});
-    if (!map.has_value()) {
-      nope_layers.insert(nope_layers.end(), group.layers.begin(), group.layers.end());
-      continue;
-    }
-    group.keys = RopeKeys{map};
-    groups.push_back(std::move(group));
-  }
-  for (LayerGroup& group : groups) {
-    std::vector<int64_t>& nope = group.nope_layers;
-    nope.insert(nope.end(), nope_layers.begin(), nope_layers.end());
-    std::sort(nope.begin(), nope.end());
-    nope.erase(std::unique(nope.begin(), nope.end()), nope.end());
-  }
-  return groups;
-}
-
 // No layers means all of them: of a model whose layers are known, a group without any is left out.
 Groups WithLayers(Groups groups) {
   const bool known = std::any_of(groups.begin(), groups.end(), [](const LayerGroup& g) {
@@ -302,8 +207,12 @@ Groups WithLayers(Groups groups) {
 }  // namespace
 
 absl::StatusOr<Groups> GroupLayers(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(Groups groups,
-                   IsNested(tower, keys) ? NestedGroups(tower, keys) : GroupsByRule(tower, keys));
+  ASSIGN_OR_RETURN(const RopeKeys maps, MapsAsRead(tower, keys));
+  const bool nested = IsNested(tower, maps);
+  ASSIGN_OR_RETURN(Groups groups, GroupsByRule(tower, nested ? RopeKeys{} : maps));
+  if (nested) {
+    ASSIGN_OR_RETURN(groups, NestedGroups(tower, maps, groups));
+  }
   return WithLayers(std::move(groups));
 }
 

@@ -213,6 +213,53 @@ TEST(ModelConfigCompatTest, Transformers4ReadABaseInsideRopeScaling) {
   EXPECT_EQ(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).spec().rope().rope_theta(), 5e5);
 }
 
+// One map, and maps by layer type, in the families that do not read them (hf-rope.md 4.3) -------
+
+TEST(ModelConfigCompatTest, Transformers5ReadOneMapInFamiliesWithMapsByLayerType) {
+  const std::string config = ModelWith("gemma3_text", R"("num_hidden_layers": 6, "rope_theta": 5e5,
+      "rope_parameters": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6})");
+  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
+  EXPECT_EQ(v5.encodings(0).layer_type(), "full_attention");
+  EXPECT_EQ(v5.encodings(0).rope_type(), "default") << "the factor is silently lost";
+  EXPECT_EQ(v5.encodings(0).spec().rope().rope_theta(), 5e5);
+  EXPECT_EQ(v5.encodings(1).spec().rope().rope_theta(), 1e4);
+  EXPECT_EQ(FindingOf(v5, "compat-differs")->pointer(), "/rope_parameters");
+  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V5_16), HasSubstr("a single one is ignored"));
+  const auto latest = ResolveWith(config, v1::COMPAT_LATEST);
+  EXPECT_EQ(latest.encodings(0).rope_type(), "linear");
+  EXPECT_NE(FindingOf(latest, "compat-differs"), nullptr);
+  const std::string old_form = ModelWith("gemma3_text", R"("num_hidden_layers": 6,
+      "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
+  EXPECT_EQ(ResolveWith(old_form, v1::COMPAT_V5_16).encodings(0).rope_type(), "linear");
+}
+
+TEST(ModelConfigCompatTest, Transformers5ReadOneMapWhereItsClassFails) {
+  const std::string config = ModelWith("gemma4_text", R"("num_hidden_layers": 6,
+      "rope_parameters": {"rope_type": "default", "rope_theta": 1e6})");
+  v1::ModelSource model;
+  model.set_config_json(config);
+  model.set_compat(v1::COMPAT_V5_16);
+  EXPECT_THAT(std::string(ResolveModelConfig(model).status().message()),
+              HasSubstr("config_json/rope_parameters: must hold a map for each type of layers"));
+  EXPECT_NE(FindingOf(ResolveWith(config, v1::COMPAT_LATEST), "compat-differs"), nullptr);
+}
+
+TEST(ModelConfigCompatTest, Transformers5ReadMapsByLayerTypeInEveryFamily) {
+  const std::string config = ModelWith("llama", R"("num_hidden_layers": 2, "rope_theta": 2e4,
+      "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {
+      "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 1e5}})");
+  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
+  ASSERT_EQ(v5.encodings_size(), 1);
+  EXPECT_EQ(v5.encodings(0).rope_type(), "default");
+  EXPECT_EQ(v5.encodings(0).spec().rope().rope_theta(), 2e4);
+  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V5_16),
+              HasSubstr("5.16 knows no maps by layer type in this family"));
+  const auto latest = ResolveWith(config, v1::COMPAT_LATEST);
+  EXPECT_EQ(latest.encodings_size(), 2);
+  EXPECT_NE(FindingOf(latest, "compat-differs"), nullptr);
+}
+
 // What a finding says was done is what was done, in every mode ------------------------------
 
 std::string MessageOf(absl::string_view rule, const v1::ResolveModelConfigResponse& response) {

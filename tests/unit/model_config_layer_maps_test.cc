@@ -79,7 +79,48 @@ TEST(LayerMapsTest, LayersWithoutAttentionNeedNoMap) {
   EXPECT_THAT(response.encodings(0).layers(), ElementsAre(7));
   EXPECT_THAT(response.encodings(0).nope_layers(), ElementsAre(0, 1, 2, 3, 4, 5, 6));
 }
-// MORE
+
+TEST(LayerMapsTest, LayersThatAListDoesNotRotateWereLostUnderAMap) {
+  const std::string list = R"("no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0], )";
+  for (const char* model_type : {"smollm3", "llama4_text", "nobody_knows"}) {
+    const auto response = Resolved(EightLayers(model_type, list + Maps(kFullMap)));
+    ASSERT_EQ(response.encodings_size(), 1) << model_type;
+    EXPECT_EQ(response.encodings(0).layer_type(), "full_attention");
+    EXPECT_EQ(response.encodings(0).spec().rope().rope_theta(), 1e6);
+    EXPECT_THAT(response.encodings(0).layers(), ElementsAre(0, 1, 2, 4, 5, 6)) << model_type;
+    EXPECT_THAT(response.encodings(0).nope_layers(), ElementsAre(3, 7)) << model_type;
+  }
+  const auto typed = Resolved(EightLayers("smollm3", absl::StrCat(list, R"("layer_types":
+      ["full_attention", "full_attention", "full_attention", "full_attention",
+       "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention"], )",
+                                                                  Maps(kFullMap, kSlidingMap))));
+  ASSERT_EQ(typed.encodings_size(), 2);
+  EXPECT_THAT(typed.encodings(0).layers(), ElementsAre(0, 1, 2));
+  EXPECT_THAT(typed.encodings(1).layers(), ElementsAre(4, 5, 6));
+  EXPECT_THAT(typed.encodings(0).nope_layers(), ElementsAre(3, 7));
+}
+
+TEST(LayerMapsTest, BasesOfEachLayerWereLostUnderAMap) {
+  const auto response = Resolved(
+      EightLayers("granite_swa",
+                  absl::StrCat(R"("layer_rope_theta": [1e4, 1e4, 1e4, 0, 1e6, 1e6, 1e6, 0], )",
+                               Maps(R"("full_attention": {"rope_type": "linear", "factor": 2})"))));
+  ASSERT_EQ(response.encodings_size(), 2);
+  EXPECT_THAT(response.encodings(1).layers(), ElementsAre(4, 5, 6));
+  EXPECT_EQ(response.encodings(1).spec().rope().rope_theta(), 1e6);
+  EXPECT_EQ(response.encodings(1).rope_type(), "linear");
+  EXPECT_THAT(response.encodings(1).nope_layers(), ElementsAre(3, 7));
+}
+
+TEST(LayerMapsTest, AMapMadeLayersRotateThatTheirClassDoesNot) {
+  const auto response = Resolved(EightLayers("cohere2", Maps(kFullMap, kSlidingMap)));
+  ASSERT_EQ(response.encodings_size(), 1);
+  EXPECT_EQ(response.encodings(0).layer_type(), "sliding_attention");
+  EXPECT_THAT(response.encodings(0).nope_layers(), ElementsAre(3, 7));
+  const v1::Finding* finding = FindingOf(response, "rope-key-ignored");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->pointer(), "/rope_parameters/full_attention");
+}
 
 TEST(LayerMapsTest, OnlyNullsReadAsRotating) {
   for (const char* model_type : {"gemma3_text", "llama"}) {

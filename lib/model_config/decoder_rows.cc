@@ -181,6 +181,7 @@ constexpr std::array kFamilies = {
                 .rope = {.theta = 5e6,
                          .partial_in_v5 = true,
                          .rotary_dim_key = "rotary_dim",
+                         .rotary_dim_unread_in_v5_16 = true,
                          .head_dim = 128}},
     ModelFamily{.model_types = "minimax_m3 minimax_m3_vl minimax_m3_vl_text",
                 .since_v5 = true,

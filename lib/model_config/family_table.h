@@ -91,11 +91,12 @@ struct RopeTraits {
   absl::string_view position_scale_key = "";                // divides positions
   double partial = 1;  // partial_rotary_factor where the file has none
   absl::string_view partial_keys = "partial_rotary_factor";  // beside the map; empty: not read
-  bool partial_in_v5 = false;             // 5.16 honours it with rope_type default
+  bool partial_in_v5 = false;  // 5.16 honours it with rope_type default
   // 5.16 sets `partial` as if it stood beside the map, where it wins for scaled types.
   bool partial_beside_map = false;
-  absl::string_view rotary_dim_key = "";  // the width itself, where the family has it
-  int64_t rotary_dim = 0;                 // where the file has none; 0: by partial
+  absl::string_view rotary_dim_key = "";    // the width itself, where the family has it
+  int64_t rotary_dim = 0;                   // where the file has none; 0: by partial
+  bool rotary_dim_unread_in_v5_16 = false;  // its class does not read the key (MiniMax M2)
   // The width is half of this key's size / heads, at least rotary_dim (CLVP).
   absl::string_view halved_width_key = "";
   int64_t halved_width = 0;  // where the file has none

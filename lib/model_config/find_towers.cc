@@ -271,8 +271,11 @@ class TowerFinder {
     ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, names));
     if (!nested.present()) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::string type, ReadType(nested));
-    if (type.empty()) type = root_type_;
-    if (const ModelFamily* family = FindVisionFamily(type)) {
+    // Where it does not say its type, the model around it has one class for it.
+    const bool named = !type.empty();
+    if (!named) type = root_type_;
+    const ModelFamily* family = FindVisionFamily(type);
+    if (family != nullptr && (named || family->tower == name)) {
       Add(nested, *family);
       return absl::OkStatus();
     }

@@ -27,6 +27,9 @@ constexpr std::array kRuleTable = {
     RuleInfo{Rule::kFactorMismatch, "factor-mismatch", kWarning,
              "factor is not max_position_embeddings / original_max_position_embeddings; the "
              "finding says which is used."},
+    RuleInfo{Rule::kLayerTypeUnknown, "layer-type-unknown", kWarning,
+             "A layer type of a family that is not known, beside others that say attention: it is "
+             "taken to have none."},
     RuleInfo{Rule::kLongropeFactorImplied, "longrope-factor-implied", kNote,
              "LongRoPE without a factor: the ratio of the lengths is used."},
     RuleInfo{Rule::kModelTypeMissing, "model-type-missing", kWarning,
@@ -60,7 +63,8 @@ constexpr std::array kRuleTable = {
     RuleInfo{Rule::kRowsWithoutOffset, "rows-without-offset", kWarning,
              "A learned table without room for the rows before its first token."},
     RuleInfo{Rule::kScalingLost, "scaling-lost", kWarning,
-             "Llama 3.1's base and length without its scaling: the block was lost on the way."},
+             "The base and length of a Llama 3.1, 3.2 or 3.3 without its scaling: the block was "
+             "lost on the way."},
     RuleInfo{Rule::kScalingOnlyNewForm, "scaling-only-new-form", kWarning,
              "A reader of the old form takes no scaling at all."},
     RuleInfo{Rule::kSizeDefaulted, "size-defaulted", kNote,
@@ -75,6 +79,8 @@ constexpr std::array kRuleTable = {
              "A reader of the old form takes its default base, most often 10000."},
     RuleInfo{Rule::kTowerUnknown, "tower-unknown", kNote,
              "A nested config of a family that is not known here is left out."},
+    RuleInfo{Rule::kTruncateNull, "truncate-null", kNote,
+             "YaRN with a truncate of null: readers take it for false."},
     RuleInfo{Rule::kTwoRopeMaps, "two-rope-maps", kError,
              "rope_scaling replaces rope_parameters whole: what only the latter says is lost."},
     RuleInfo{Rule::kYarnFactorImplied, "yarn-factor-implied", kNote,

@@ -25,6 +25,7 @@ enum class Rule : uint8_t {
   kCompatDiffers,
   kFactorBelowOne,
   kFactorMismatch,
+  kLayerTypeUnknown,
   kLongropeFactorImplied,
   kModelTypeMissing,
   kModelTypeUnknown,
@@ -48,6 +49,7 @@ enum class Rule : uint8_t {
   kThetaNull,
   kThetaOnlyNewForm,
   kTowerUnknown,
+  kTruncateNull,
   kTwoRopeMaps,
   kYarnFactorImplied,
 };

@@ -159,6 +159,22 @@ bool IsAttention(absl::string_view type) {
   return (absl::StrContains(type, "attention") || type == "hybrid") && !IsWithoutAttention(type);
 }
 
+constexpr absl::string_view kFeedForward = "moe mlp dense sparse";
+
+// A misspelt type of attention looks the same.
+void NoteUnknownType(const Tower& tower, const std::string& type, size_t layer) {
+  const std::vector<JsonValue> elements = FirstOf(tower.keys,
+                                                  "layer_types layers_block_type "
+                                                  "block_types")
+                                              .children();
+  if (IsWithoutAttention(type) || HasName(kFeedForward, type) || elements.empty()) return;
+  tower.findings.Add(Rule::kLayerTypeUnknown, elements[layer % elements.size()],
+                     {.message = absl::StrCat("Layers of type ", type,
+                                              " are taken to have no "
+                                              "attention, and not to rotate, since others say it "
+                                              "in their type.")});
+}
+
 // Whether layers of this type have a map of their own.
 bool HasMap(const Tower& tower, absl::string_view type) {
   return FirstOf(tower.keys, "rope_scaling rope_parameters")[type].is_object();
@@ -185,6 +201,9 @@ absl::StatusOr<Groups> ByAttention(const Tower& tower, const RopeKeys& keys) {
     const bool rotates =
         HasMap(tower, types[i]) || (said ? IsAttention(types[i]) : !IsWithoutAttention(types[i]));
     (rotates ? group.layers : group.nope_layers).push_back(static_cast<int64_t>(i));
+    const bool first = std::find(types.begin(), types.end(), types[i]) - types.begin() ==
+                       static_cast<std::ptrdiff_t>(i);
+    if (!rotates && first) NoteUnknownType(tower, types[i], i);
     if (rotates) only = !only.has_value() || *only == types[i] ? types[i] : "";
   }
   if (group.nope_layers.empty()) return Groups{LayerGroup{.keys = keys}};
@@ -294,15 +313,19 @@ absl::StatusOr<Groups> CrossAttention(const Tower& tower, const RopeKeys& keys) 
   return Groups{group};
 }
 
+constexpr absl::string_view kDeepseekV4Types =
+    "sliding_attention compressed_sparse_attention heavily_compressed_attention";
+
 absl::StatusOr<Groups> DeepseekV4(const Tower& tower, const RopeKeys& keys) {
   LayerGroup main{.layer_type = "main", .keys = RopeKeys{}};
   LayerGroup compress{.layer_type = "compress", .keys = keys};
   compress.theta_keys = "compress_rope_theta";
   compress.theta = 160000;
   compress.attention_factor = 1;
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.pattern = "compress_ratios"}));
+  const bool given = FirstOf(tower.keys, kTypesKeys).has_value();
+  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.pattern = "compress_ratios",
+                                                         .names = given ? kDeepseekV4Types : ""}));
   // Of the ratios 0, which LayerTypes calls full, is the window alone.
-  const bool given = tower.keys["layer_types"].has_value();
   main.layers = LayersOf(types, given ? kSliding : kFull);
   compress.layers = LayersOf(types, given ? kSliding : kFull, false);
   return Groups{std::move(main), std::move(compress)};

@@ -107,6 +107,23 @@ absl::StatusOr<Groups> Exaone4(const Tower& tower, const RopeKeys& keys) {
 // What the layers with attention are called where the others have none that could rotate.
 constexpr std::array<absl::string_view, 3> kAttentionTypes = {kFull, "attention", "hybrid"};
 
+// Refuses a type beside `attention` that is not known to have none: its layers would not rotate,
+// and most often it is a misspelling.
+absl::Status CheckRest(const Tower& tower, const Names& types, absl::string_view attention) {
+  const JsonValue list = FirstOf(tower.keys, kTypesKeys);
+  const JsonValue run = FirstOf(tower.keys, tower.family.rope.layer_cycle_key);
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (types[i] == attention || IsWithoutAttention(types[i])) continue;
+    const std::vector<JsonValue> elements = (list.has_value() ? list : run).children();
+    const JsonValue element = elements[i % elements.size()];
+    return FieldError(
+        element.field(),
+        absl::StrCat("must be ", attention, " or one of ", absl::StrJoin(kWithoutAttention, ", "),
+                     ", whose layers do not rotate, got ", element.Describe()));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Groups> FullOnly(const Tower& tower, const RopeKeys& keys) {
   const RopeTraits& traits = tower.family.rope;
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.every = "full_attention_interval",
@@ -127,11 +144,14 @@ absl::StatusOr<Groups> FullOnly(const Tower& tower, const RopeKeys& keys) {
         absl::StrCat("must name layers with attention ", absl::StrJoin(kAttentionTypes, " or "),
                      ", has \"", *unknown, "\""));
   }
-  return OnlyOf(types, name == types.end() ? kFull : absl::string_view(*name), keys);
+  const absl::string_view attention = name == types.end() ? kFull : absl::string_view(*name);
+  RETURN_IF_ERROR(CheckRest(tower, types, attention));
+  return OnlyOf(types, attention, keys);
 }
 
 absl::StatusOr<Groups> GraniteHybrid(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {}));
+  RETURN_IF_ERROR(CheckRest(tower, types, "attention"));
   return OnlyOf(types, "attention", keys);
 }
 

@@ -22,10 +22,6 @@ constexpr std::array<absl::string_view, 9> kKnownTypes = {"full_attention",    "
                                                           "compress",          "hybrid",
                                                           "hybrid_sliding"};
 
-// Layer types whose layers have no attention that could rotate.
-constexpr std::array<absl::string_view, 5> kWithoutAttention = {"linear_attention", "mamba",
-                                                                "mamba2", "conv", "recurrent"};
-
 absl::StatusOr<Names> GivenTypes(const JsonValue& list) {
   if (!list.is_array()) {
     return FieldError(list.field(),

@@ -2,6 +2,7 @@
 #ifndef POSENC_LIB_MODEL_CONFIG_LAYER_TYPES_H_
 #define POSENC_LIB_MODEL_CONFIG_LAYER_TYPES_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@ namespace posenc {
 
 inline constexpr absl::string_view kFull = "full_attention";
 inline constexpr absl::string_view kSliding = "sliding_attention";
+
+// Layer types whose layers have no attention that could rotate.
+inline constexpr std::array<absl::string_view, 5> kWithoutAttention = {
+    "linear_attention", "mamba", "mamba2", "conv", "recurrent"};
 
 // The names of the list of layer types; the second is hybrids'.
 inline constexpr absl::string_view kTypesKeys = "layer_types layers_block_type";
@@ -51,7 +56,7 @@ absl::StatusOr<std::vector<std::string>> PatternOfLayers(const Tower& tower,
 // Whether a key of a rope map names a layer type, of this model or of any.
 bool IsLayerType(const Tower& tower, absl::string_view key);
 
-// Whether layers of this type have no attention that could rotate.
+// Whether it is one of kWithoutAttention.
 bool IsWithoutAttention(absl::string_view type);
 
 // Whether the map holds maps by layer type, or null for each.

@@ -120,6 +120,17 @@ absl::Status ResolveTower(const Tower& tower, Response* response) {
   return absl::InternalError("model_config: a kind without a rule");
 }
 
+// A number of positions, checked whatever the encoding: most do not depend on it.
+absl::Status CheckSequenceLength(const v1::ModelSource& model) {
+  constexpr int64_t kMaxLength = int64_t{1} << 31;  // that of the scalings that do
+  const int64_t length = model.sequence_length();
+  if (!model.has_sequence_length() || (length >= 1 && length <= kMaxLength)) {
+    return absl::OkStatus();
+  }
+  return FieldError("sequence_length",
+                    absl::StrCat("must be in [1, ", kMaxLength, "], got ", length));
+}
+
 // As the wire names it; empty for what is no dtype of a table (float8, auto).
 std::string DTypeName(absl::string_view name) {
   absl::ConsumePrefix(&name, "torch.");
@@ -209,6 +220,7 @@ absl::StatusOr<Response> ResolveModelConfig(const v1::ModelSource& model) {
   if (!v1::Compat_IsValid(model.compat())) {
     return FieldError("compat", absl::StrCat("is no value of the enum: ", model.compat()));
   }
+  RETURN_IF_ERROR(CheckSequenceLength(model));
   ASSIGN_OR_RETURN(const std::unique_ptr<JsonDocument> document, ParseModel(model));
   absl::StatusOr<Response> response = ResolveConfig(model, document->root());
   if (!response.ok()) return WithPlace(response.status(), document->root());

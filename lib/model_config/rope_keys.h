@@ -29,7 +29,8 @@ struct RopeKeys {
 };
 
 // The map of a tower, the family's default where it has none. Of two rope_scaling
-// holds, whole; transformers 4 reads no other. Refuses a map that is no object, and two that contradict each other.
+// holds, whole; transformers 4 reads no other. Refuses a map that is no object, and two that
+// contradict each other.
 absl::StatusOr<RopeKeys> FindRopeKeys(const Tower& tower);
 
 // What a map names its type.

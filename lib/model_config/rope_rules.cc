@@ -113,8 +113,9 @@ absl::Status CheckRefusedSwitch(const Tower& tower) {
                     "not said; give the base that is meant as rope_theta");
 }
 
-v1::ResolvedEncoding NoRotation(const Tower& tower, int64_t num_layers) {
+v1::ResolvedEncoding NoRotation(const Tower& tower, int64_t num_layers, int64_t max_position) {
   v1::ResolvedEncoding encoding = NewEncoding(tower, "none");
+  encoding.set_max_position_embeddings(max_position);
   for (int64_t i = 0; i < num_layers; ++i) encoding.add_nope_layers(i);
   return encoding;
 }
@@ -140,16 +141,18 @@ absl::string_view RotationName(Rotation rotation) {
 absl::Status ResolveRope(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   ASSIGN_OR_RETURN(const bool disabled, Disabled(tower));
   ASSIGN_OR_RETURN(const std::optional<int64_t> num_layers, NumLayers(tower));
+  ASSIGN_OR_RETURN(const int64_t max_position, MaxPositionEmbeddings(tower));
   if (disabled) {
-    *response->add_encodings() = NoRotation(tower, num_layers.value_or(0));
+    *response->add_encodings() = NoRotation(tower, num_layers.value_or(0), max_position);
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(CheckRefusedSwitch(tower));
   ASSIGN_OR_RETURN(const RopeKeys keys, FindRopeKeys(tower));
   ASSIGN_OR_RETURN(const std::vector<LayerGroup> groups, GroupLayers(tower, keys));
-  ASSIGN_OR_RETURN(const int64_t max_position, MaxPositionEmbeddings(tower));
   NotePositionType(tower);
-  if (groups.empty()) *response->add_encodings() = NoRotation(tower, num_layers.value_or(0));
+  if (groups.empty()) {
+    *response->add_encodings() = NoRotation(tower, num_layers.value_or(0), max_position);
+  }
   for (const LayerGroup& group : groups) {
     RETURN_IF_ERROR(AddGroup(tower, group, max_position, response));
   }

@@ -136,6 +136,18 @@ void SetTelechatCoefficient(const ScalingInput& input, v1::YarnScaling* yarn) {
   yarn->set_mscale_all_dim(1e-300);
 }
 
+// Readers ask for the key with a default of true, and whether what they get is true: null is not.
+absl::StatusOr<std::optional<bool>> Truncate(const ScalingInput& input) {
+  const JsonValue written = input.keys.map["truncate"];
+  if (!written.is_null()) return ReadBool(written);
+  input.tower.findings.Add(Rule::kTruncateNull, written,
+                           {.message = "truncate is null, which readers take for false, as here; "
+                                       "without the key it is true.",
+                            .expected = "true or false",
+                            .fix = R"("truncate": false)"});
+  return false;
+}
+
 absl::Status SetYarn(const ScalingInput& input, v1::YarnScaling* yarn) {
   const RopeKeys& keys = input.keys;
   ASSIGN_OR_RETURN(const int64_t original, OriginalLength(input));
@@ -149,7 +161,7 @@ absl::Status SetYarn(const ScalingInput& input, v1::YarnScaling* yarn) {
   ASSIGN_OR_RETURN(const std::optional<double> slow, NonZero(keys.Find("beta_slow")));
   if (slow.has_value()) yarn->set_beta_slow(*slow);
   NoteSwappedBetas(input, fast, slow);
-  ASSIGN_OR_RETURN(const std::optional<bool> truncate, ReadBool(keys.Find("truncate")));
+  ASSIGN_OR_RETURN(const std::optional<bool> truncate, Truncate(input));
   if (truncate.has_value()) yarn->set_truncate(*truncate);
   ASSIGN_OR_RETURN(const std::optional<double> attention_factor, AttentionFactor(input));
   if (attention_factor.has_value()) yarn->set_attention_factor(*attention_factor);

@@ -73,6 +73,22 @@ absl::Status CheckWidth(int64_t rotary_dim, int64_t head_dim, const std::string&
                                  ", must be even, at least 2 and at most the head's ", head_dim));
 }
 
+// MiniMax M2: 5.16 lost the key on the way to its config class (huggingface/transformers#48241).
+// Returns whether that version is asked for.
+bool IsUnreadInV5_16(const Tower& tower, const JsonValue& rotary_dim, int64_t head_dim) {
+  const bool as_here = tower.compat() == v1::COMPAT_V5_16;
+  tower.findings.Add(
+      Rule::kCompatDiffers, rotary_dim,
+      {.message = absl::StrCat("transformers 5.16 does not read rotary_dim in this family and "
+                               "rotates the whole head",
+                               as_here ? ", as here; later versions and other stacks read it."
+                                       : "; later versions and other stacks read it, as here."),
+       .expected = "partial_rotary_factor too",
+       .fix = absl::StrCat("\"partial_rotary_factor\": ",
+                           NumberText(rotary_dim.number() / static_cast<double>(head_dim)))});
+  return as_here;
+}
+
 // How many channels rotate: trunc(head_dim * partial_rotary_factor), a double
 // product as in the frameworks (100 * 0.29 gives 28).
 absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
@@ -94,11 +110,15 @@ absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
   // Every channel is in the table of p-RoPE; those that stand still have frequency 0.
   const double factor = rope_type == "proportional" ? 1 : partial.factor;
   const int64_t by_factor = static_cast<int64_t>(static_cast<double>(head.channels) * factor);
-  const JsonValue value = tower.keys[tower.family.rope.rotary_dim_key];
+  const RopeTraits& traits = tower.family.rope;
+  const JsonValue value = tower.keys[traits.rotary_dim_key];
   // The family's default gives way to what the file says.
   if (!value.has_value() && partial.value.present()) own.reset();
+  if (traits.rotary_dim_unread_in_v5_16 && own.has_value() && !partial.value.present() &&
+      *own != head.channels && IsUnreadInV5_16(tower, value, head.channels)) {
+    own.reset();
+  }
   if (own.has_value()) {
-    const RopeTraits& traits = tower.family.rope;
     const absl::string_view key =
         traits.halved_width_key.empty() ? traits.rotary_dim_key : traits.halved_width_key;
     if (partial.value.present() && by_factor != *own) {

@@ -9,12 +9,12 @@ namespace {
 
 constexpr std::array kFamilies = {
     // A learned row a patch ---------------------------------------------------------
-    ModelFamily{.model_types = "clip_vision_model clip",
+    ModelFamily{.model_types = "clip_vision_model clip llava llava_next llava_next_video vipllava",
                 .kind = Kind::kLearnedGrid,
                 .tower = "vision",
                 .hidden_size = 768,
                 .table = {.prefix_tokens = 1, .image_size = 224, .patch_size = 32}},
-    ModelFamily{.model_types = "siglip_vision_model siglip siglip2_vision_model",
+    ModelFamily{.model_types = "siglip_vision_model siglip siglip2_vision_model gemma3",
                 .kind = Kind::kLearnedGrid,
                 .tower = "vision",
                 .hidden_size = 768,
@@ -82,7 +82,7 @@ constexpr std::array kFamilies = {
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_QWEN2_5_VL}},
-    ModelFamily{.model_types = "pixtral",
+    ModelFamily{.model_types = "pixtral mistral3",
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .hidden_size = 1024,
@@ -98,7 +98,7 @@ constexpr std::array kFamilies = {
                           .theta = 100,
                           .rotation = Rotation::kHalfPerAxis,
                           .head_dim = 64}},
-    ModelFamily{.model_types = "llama4_vision_model",
+    ModelFamily{.model_types = "llama4_vision_model llama4",
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .hidden_size = 768,
@@ -289,7 +289,7 @@ constexpr std::array kFamilies = {
     // Whisper's encoder --------------------------------------------------------------------
     ModelFamily{.model_types = "qwen2_audio_encoder qwen2_5_omni_audio_encoder "
                                "qwen3_omni_moe_audio_encoder voxtral_encoder "
-                               "audioflamingo3_encoder musicflamingo_encoder",
+                               "audioflamingo3_encoder musicflamingo_encoder qwen2_audio",
                 .kind = Kind::kWhisperEncoder,
                 .tower = "audio",
                 .hidden_size = 1280},

@@ -173,6 +173,19 @@ TEST(ModelConfigCompatTest, Transformers4ReadAPartInsideTheMap) {
               HasSubstr("transformers 4 takes the class's default, 1, whatever"));
 }
 
+// MiniMaxM2Config of 5.16 has no such field (#48241); earlier and later ones make the factor of it.
+TEST(ModelConfigCompatTest, Transformers5ReadTheWidthOfMiniMaxM2) {
+  const std::string config = ModelWith("minimax_m2", R"("head_dim": 128, "rotary_dim": 64)");
+  EXPECT_EQ(RotaryDimOf(config, v1::COMPAT_V5_16), 128);
+  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V5_16), HasSubstr("the whole head, as here;"));
+  EXPECT_EQ(RotaryDimOf(config, v1::COMPAT_LATEST), 64);
+  EXPECT_THAT(CompatMessage(config, v1::COMPAT_LATEST), HasSubstr("read it, as here."));
+  const std::string both =
+      ModelWith("minimax_m2", R"("head_dim": 128, "rotary_dim": 64, "partial_rotary_factor": 0.5)");
+  EXPECT_EQ(RotaryDimOf(both, v1::COMPAT_V5_16), 64);
+  EXPECT_EQ(CompatMessage(both, v1::COMPAT_LATEST), "");
+}
+
 // rope_parameters, which transformers 4 does not know ------------------------------------------
 
 TEST(ModelConfigCompatTest, Transformers4ReadTheMapOfTheNewForm) {

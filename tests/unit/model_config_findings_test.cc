@@ -185,6 +185,18 @@ std::string WithoutScaling(int hidden_size, int num_layers, absl::string_view mo
 }
 
 // The factor of Llama 3.1 was offered to all sizes (B37), and to files of other models.
+// rope_scaling.get("truncate", True) is None, which is not true.
+TEST(FactorFindingsTest, ATruncateOfNullWasTrue) {
+  const auto response = Resolve(ModelWith("llama", R"("rope_scaling": {"type": "yarn",
+      "factor": 2.0, "original_max_position_embeddings": 4096, "truncate": null})"));
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_FALSE(response->encodings(0).spec().rope().yarn().truncate());
+  EXPECT_TRUE(response->encodings(0).spec().rope().yarn().has_truncate());
+  const v1::Finding* finding = FindingOf(*response, "truncate-null");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->pointer(), "/rope_scaling/truncate");
+}
+
 TEST(LostScalingTest, TheFactorEightWasOfferedToLlama32) {
   const auto fix = [](int hidden_size, int num_layers) {
     const auto response =

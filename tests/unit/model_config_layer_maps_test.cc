@@ -163,6 +163,49 @@ TEST(LayerMapsTest, HybridsWhoseNamesNobodyKnowsRotatedEverywhere) {
             "or hybrid, has \"full\"");
 }
 
+// Its layers would not rotate, and nobody would be told.
+TEST(LayerMapsTest, AMisspeltTypeBesideCorrectOnesDidNotRotate) {
+  EXPECT_EQ(Refusal(ModelWith("qwen3_next", R"("num_hidden_layers": 3, "layer_types":
+                ["linear_attention", "full_attention", "full_atention"])")),
+            "config_json/layer_types/2: must be full_attention or one of linear_attention, mamba, "
+            "mamba2, conv, recurrent, whose layers do not rotate, got string \"full_atention\"");
+  EXPECT_THAT(Refusal(ModelWith("bamba", R"("num_hidden_layers": 2,
+                  "layers_block_type": ["atention", "attention"])")),
+              HasSubstr("config_json/layers_block_type/0: must be attention or one of"));
+  EXPECT_THAT(Refusal(ModelWith("recurrent_gemma", R"("num_hidden_layers": 4,
+                  "block_types": ["recurent", "attention"])")),
+              HasSubstr("config_json/block_types/0: must be attention or one of"));
+  EXPECT_THAT(Refusal(ModelWith("granitemoehybrid", R"("num_hidden_layers": 2,
+                  "position_embedding_type": "rope", "layer_types": ["attention", "mamba3"])")),
+              HasSubstr("config_json/layer_types/1: must be attention or one of"));
+  EXPECT_THAT(Refusal(R"({"model_type": "deepseek_v4", "num_hidden_layers": 2,
+                  "layer_types": ["sliding_atention", "compressed_sparse_attention"]})"),
+              HasSubstr("config_json/layer_types/0: must be sliding_attention or "
+                        "compressed_sparse_attention or heavily_compressed_attention"));
+}
+
+TEST(LayerMapsTest, AnUnknownTypeOfAnUnknownFamilyWasSilentlyWithoutAttention) {
+  const auto response = Resolved(ModelWith("nobody_knows", R"("num_hidden_layers": 4,
+      "rope_theta": 1e4, "layer_types": ["moe", "full_attn", "full_attention", "full_attn"])"));
+  EXPECT_THAT(response.encodings(0).nope_layers(), ElementsAre(0, 1, 3));
+  const v1::Finding* finding = FindingOf(response, "layer-type-unknown");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->pointer(), "/layer_types/1");
+}
+
+TEST(LayerMapsTest, AModelWithoutARotationHadNoLength) {
+  for (const char* more : {R"("num_hidden_layers": 3)",
+                           R"("num_hidden_layers": 3, "layer_types": ["linear_attention",
+                              "linear_attention", "linear_attention"])"}) {
+    const auto response = Resolved(ModelWith("qwen3_next", more));
+    EXPECT_EQ(response.encodings(0).kind(), "none");
+    EXPECT_EQ(response.encodings(0).max_position_embeddings(), 8192);
+  }
+  const auto off = Resolved(ModelWith("granitemoehybrid", R"("num_hidden_layers": 3)"));
+  EXPECT_EQ(off.encodings(0).kind(), "none");
+  EXPECT_EQ(off.encodings(0).max_position_embeddings(), 8192);
+}
+
 TEST(LayerMapsTest, GroupsWithoutLayersMeantAllLayers) {
   const std::string both = Maps(kFullMap, kSlidingMap);
   for (const std::string& more : {std::string(R"("num_hidden_layers": 4)"),

@@ -89,7 +89,7 @@ TEST(ModelConfigMutationTest, TenThousandMutantsAreAnsweredOrRefused) {
   for (uint64_t seed = 0; seed < 10'000; ++seed) {
     v1::ModelSource model;
     model.set_config_json(testing::MutateConfig(configs[seed % configs.size()], seed));
-    if (seed % 3 == 0) model.set_sequence_length(static_cast<int64_t>(seed));
+    if (seed % 3 == 0) model.set_sequence_length(static_cast<int64_t>(seed) + 1);
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const auto response = ResolveModelConfig(model);
     if (!response.ok()) {

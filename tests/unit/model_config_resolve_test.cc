@@ -38,6 +38,16 @@ TEST(ModelConfigTest, Llama31) {
   EXPECT_EQ(rope.llama3().original_max_position_embeddings(), 8192);
 }
 
+TEST(ModelConfigTest, ALengthBelowOneWasTakenWhereNothingDependsOnIt) {
+  for (const int64_t length : {int64_t{-1}, int64_t{0}, (int64_t{1} << 31) + 1}) {
+    v1::ModelSource model;
+    model.set_config_json(ModelWith("llama", ""));
+    model.set_sequence_length(length);
+    EXPECT_EQ(std::string(ResolveModelConfig(model).status().message()),
+              absl::StrCat("sequence_length: must be in [1, 2147483648], got ", length));
+  }
+}
+
 TEST(ModelConfigTest, OldAndNewFormMeanTheSame) {
   auto old_form = TheEncoding(
       ModelWith("qwen3", R"("rope_theta": 1e6, "rope_scaling": {"type": "linear", "factor": 2})"));

@@ -183,6 +183,36 @@ TEST(TowersTest, LearnedGridsOfMllamaAndCosmosWereUnknown) {
   EXPECT_EQ(TowerOf(cosmos, "vision").at(0).learned().rows(), 256);
 }
 
+// The model around them has one class for them, or a default (configuration_llama4.py,
+// configuration_gemma3.py, configuration_mistral3.py, configuration_qwen2_audio.py).
+TEST(TowersTest, TowersWithoutATypeWereUnknown) {
+  const auto kind = [](const char* model_type, const char* part, const char* keys) {
+    const auto response =
+        Resolved(absl::StrCat(R"({"model_type": ")", model_type,
+                              R"(", "text_config": {"hidden_size": 4096, "num_attention_heads": 32,
+                         "head_dim": 128, "num_hidden_layers": 8}, ")",
+                              part, R"(": {)", keys, "}}"));
+    EXPECT_EQ(FindingOf(response, "tower-unknown"), nullptr) << model_type;
+    const auto& last = response.encodings(response.encodings_size() - 1);
+    return absl::StrCat(last.tower(), " ", last.kind(), " ", last.rope_type());
+  };
+  constexpr char kSizes[] = R"("hidden_size": 1408, "num_attention_heads": 16, "image_size": 336,
+                               "patch_size": 14)";
+  EXPECT_EQ(kind("llama4", "vision_config", kSizes), "vision rope axial_2d");
+  EXPECT_EQ(kind("gemma3", "vision_config", kSizes), "vision learned_2d ");
+  EXPECT_EQ(kind("mistral3", "vision_config", kSizes), "vision rope pixtral_2d");
+  EXPECT_EQ(kind("llava", "vision_config", kSizes), "vision learned_2d ");
+  EXPECT_EQ(kind("qwen2_audio", "audio_config", R"("d_model": 1280)"), "audio sinusoidal ");
+}
+
+TEST(TowersTest, AnAudioTowerWithoutATypeWasReadAsOneThatSees) {
+  const auto response = Resolved(R"({"model_type": "qwen2_5_omni", "text_config": {
+      "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 8},
+      "audio_config": {"hidden_size": 1280, "num_heads": 16}})");
+  EXPECT_NE(FindingOf(response, "tower-unknown"), nullptr);
+  EXPECT_EQ(response.encodings_size(), 1);
+}
+
 TEST(TowersTest, EomtDinov3WasUnknown) {
   const auto encoding = TheEncoding(R"({"model_type": "eomt_dinov3", "hidden_size": 1024,
       "num_attention_heads": 16, "rope_parameters": {"rope_theta": 100.0}})");

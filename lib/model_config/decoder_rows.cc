@@ -29,11 +29,11 @@ constexpr std::array kFamilies = {
                 .num_hidden_layers = 32,
                 .max_position_embeddings = 32768},
     ModelFamily{.model_types = "qwen3 seed_oss", .rope = {.head_dim = 128}},
-    ModelFamily{.model_types =
-                    "qwen2_moe qwen3_moe starcoder2 arcee dots1 olmo olmo2 olmoe "
-                    "nemotron-nas exaone xverse deepseek aquila yi minicpm minicpm4 minicpmv "
-                    "telechat2 telechat3 granite granitemoe "
-                    "granitemoeshared diffllama doge moshi"},
+    ModelFamily{.model_types = "qwen2_moe qwen3_moe starcoder2 arcee dots1 olmo olmo2 olmoe "
+                               "nemotron-nas exaone xverse deepseek aquila yi "
+                               "telechat2 telechat3 granite granitemoe "
+                               "granitemoeshared diffllama doge moshi"},
+    ModelFamily{.model_types = "minicpm minicpm4 minicpmv", .rope = {.length_in_map_in_v4 = true}},
     ModelFamily{.model_types = "internlm2 internlm3",
                 .rope = {.growth = v1::DYNAMIC_GROWTH_LINEAR_FLOAT64, .divide_positions = true}},
     ModelFamily{.model_types = "internlm",
@@ -165,7 +165,8 @@ constexpr std::array kFamilies = {
         .num_hidden_layers = 32,
         .max_position_embeddings = 131072,
         .rope = {.partial_in_v5 = true, .rope_types = kDefaultOrLongRope, .original_length = 4096}},
-    ModelFamily{.model_types = "phimoe", .rope = {.theta = 1e6, .mscales_required = true}},
+    ModelFamily{.model_types = "phimoe",
+                .rope = {.theta = 1e6, .mscales_required = true, .length_in_map_in_v4 = true}},
     ModelFamily{.model_types = "phi-msft mixformer-sequential",
                 .rope = {.theta_keys = "",
                          .rotary_dim_key = "rotary_dim",
@@ -269,7 +270,10 @@ constexpr std::array kFamilies = {
                          .channels_last = true,
                          .mla_softmax_scale = true}},
     ModelFamily{.model_types = "minicpm3",
-                .rope = {.head_dim_keys = kMlaHeadDim, .head_dim = 32, .channels_last = true}},
+                .rope = {.head_dim_keys = kMlaHeadDim,
+                         .head_dim = 32,
+                         .channels_last = true,
+                         .length_in_map_in_v4 = true}},
     // RoPE over several axes ---------------------------------------------------------------
     ModelFamily{
         .model_types = "qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text "

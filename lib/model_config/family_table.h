@@ -126,6 +126,8 @@ struct RopeTraits {
   // The rope_types that the family's class takes, separated by spaces; "" for all.
   absl::string_view rope_types = "";
   bool mscales_required = false;  // short_mscale and long_mscale of longrope
+  // With transformers 4 its code finds the training length of a longrope inside the map too.
+  bool length_in_map_in_v4 = false;
   absl::string_view mrope_scheme = "";
   std::array<int64_t, 3> mrope_section = {0, 0, 0};
   bool mla_softmax_scale = false;     // mscale_all_dim scales the softmax too

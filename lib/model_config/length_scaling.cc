@@ -67,6 +67,19 @@ absl::StatusOr<std::optional<double>> Mscale(const ScalingInput& input, absl::st
   return ReadPositiveNumber(input.keys.Find(key));
 }
 
+// transformers 4 compares a factor that nobody gives with 1, and fails; it needs none where the
+// attention factor is given.
+absl::Status CheckFactorInV4(const ScalingInput& input) {
+  if (!input.tower.reads_as_v4() || HasLengthInV4(input) ||
+      input.tower.family.rope.length_in_map_in_v4 ||
+      input.keys.Find("attention_factor").has_value()) {
+    return absl::OkStatus();
+  }
+  return FieldError(input.keys.map.FieldOf("factor"),
+                    "is required: transformers 4 fails on a LongRoPE without it where "
+                    "original_max_position_embeddings does not stand beside the map");
+}
+
 // max_position_embeddings / original, unless the file has a factor of its own.
 absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original) {
   const JsonValue value = input.keys.Find("factor");
@@ -74,6 +87,7 @@ absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original)
   ASSIGN_OR_RETURN(const int64_t length, RequiredLength(input));
   const double implied = static_cast<double>(length) / static_cast<double>(original);
   if (!given.has_value()) {
+    RETURN_IF_ERROR(CheckFactorInV4(input));
     input.tower.findings.AddMissing(
         Rule::kLongropeFactorImplied, input.keys.map, "factor",
         {.message = absl::StrCat("factor is not given; max_position_embeddings / "
@@ -84,8 +98,7 @@ absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original)
   }
   NoteSmallFactor(input, *given);
   NoteFactorMismatch(input, *given, original);
-  const bool beside = input.tower.keys["original_max_position_embeddings"].has_value();
-  if (*given == implied || !beside) return *given;
+  if (*given == implied || !HasLengthInV4(input)) return *given;
   input.tower.findings.Add(
       Rule::kCompatDiffers, value,
       {.message =

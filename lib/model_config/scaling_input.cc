@@ -48,7 +48,28 @@ void NoteLengthBesideYarn(const ScalingInput& input, const JsonValue& outer) {
        .fix = absl::StrCat("\"", kOriginalLength, "\": ", outer.Text())});
 }
 
+// The length of a LongRoPE that stands in the map alone: transformers 4 does not see it there.
+void NoteLengthInsideLongRope(const ScalingInput& input, const JsonValue& inner, int64_t in_v4) {
+  input.tower.findings.Add(
+      Rule::kCompatDiffers, inner,
+      {.message =
+           absl::StrCat("transformers 4 looks for the training length of a LongRoPE beside "
+                        "the map and takes ",
+                        in_v4, " without it",
+                        input.tower.reads_as_v4() ? ", as here; transformers 5 uses this one."
+                                                  : "; transformers 5 uses this one, as "
+                                                    "here."),
+       .expected = "beside the map too",
+       .fix = absl::StrCat("\"", kOriginalLength, "\": ", inner.Text())});
+}
+
 }  // namespace
+
+bool HasLengthInV4(const ScalingInput& input) {
+  const RopeTraits& traits = input.tower.family.rope;
+  return input.tower.keys[kOriginalLength].has_value() || traits.original_length != 0 ||
+         (traits.mscales_required && input.keys.Find(kOriginalLength).has_value());
+}
 
 absl::StatusOr<double> RequiredFactor(const ScalingInput& input, absl::string_view key) {
   ASSIGN_OR_RETURN(const std::optional<double> factor, ReadPositiveNumber(input.keys.Find(key)));
@@ -66,6 +87,16 @@ absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
     NoteTwoLengths(input, inner, outer);
     if (OuterLengthWins(input)) return *beside;
   }
+  const RopeTraits& traits = input.tower.family.rope;
+  if (inside.has_value() && !beside.has_value() && input.type.rope_type == "longrope" &&
+      !traits.length_in_map_in_v4 && !input.tower.family.since_v5 && IsGiven(inner)) {
+    const int64_t in_v4 =
+        traits.original_length != 0 ? traits.original_length : input.max_position_embeddings;
+    if (in_v4 != 0 && in_v4 != *inside) {
+      NoteLengthInsideLongRope(input, inner, in_v4);
+      if (input.tower.reads_as_v4()) return in_v4;
+    }
+  }
   if (inside.has_value()) return *inside;
   if (beside.has_value() && input.type.rope_type == "yarn" && input.max_position_embeddings != 0 &&
       input.max_position_embeddings != *beside) {
@@ -73,9 +104,7 @@ absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
     if (input.tower.compat() == v1::COMPAT_V4_57) return input.max_position_embeddings;
   }
   if (beside.has_value()) return *beside;
-  if (input.tower.family.rope.original_length != 0) {
-    return input.tower.family.rope.original_length;
-  }
+  if (traits.original_length != 0) return traits.original_length;
   if (input.max_position_embeddings == 0 || input.type.rope_type == "llama3") {
     return FieldError(input.keys.map.FieldOf(kOriginalLength),
                       absl::StrCat("is required for rope_type ", input.type.rope_type));
@@ -127,8 +156,8 @@ void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t origin
   if (!IsGiven(value)) return;
   const bool longrope = input.type.rope_type == "longrope";
   // transformers 4 lets the length beside the map decide a LongRoPE (SetLongRope).
-  const bool ratio_used = longrope && input.tower.compat() == v1::COMPAT_V4_57 &&
-                          input.tower.keys[kOriginalLength].has_value();
+  const bool ratio_used =
+      longrope && input.tower.compat() == v1::COMPAT_V4_57 && HasLengthInV4(input);
   const absl::string_view used =
       ratio_used ? "the ratio is used, as in transformers 4, vLLM and SGLang."
       : longrope ? "factor is used, vLLM and SGLang use the ratio."

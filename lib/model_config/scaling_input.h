@@ -31,6 +31,10 @@ absl::StatusOr<double> RequiredFactor(const ScalingInput& input, absl::string_vi
 // family's, else the length that the file has (with a finding).
 absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input);
 
+// Whether transformers 4 finds a training length for a LongRoPE, whose ratio then is its factor:
+// beside the map, in the class, or copied out of the map by it (PhiMoE).
+bool HasLengthInV4(const ScalingInput& input);
+
 // The final multiplier of cos and sin, where the file or the family gives it.
 absl::StatusOr<std::optional<double>> AttentionFactor(const ScalingInput& input);
 

@@ -32,6 +32,15 @@ v1::ResolveModelConfigResponse ResolveWith(absl::string_view config, v1::Compat 
   return response.ok() ? *response : v1::ResolveModelConfigResponse();
 }
 
+std::string MessageOf(absl::string_view rule, const v1::ResolveModelConfigResponse& response) {
+  const v1::Finding* finding = FindingOf(response, rule);
+  return finding == nullptr ? "" : finding->message();
+}
+
+std::string CompatMessage(absl::string_view config, v1::Compat compat) {
+  return MessageOf("compat-differs", ResolveWith(config, compat));
+}
+
 TEST(ModelConfigCompatTest, TypeBesideRopeType) {
   const std::string config = ModelWith(
       "llama", R"("rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2})");
@@ -82,6 +91,39 @@ TEST(ModelConfigCompatTest, Transformers4ReadTheLengthOfALongRopeInsideTheMap) {
   }
 }
 
+// 4.57: hasattr(config, "original_max_position_embeddings"), else max_position_embeddings.
+TEST(ModelConfigCompatTest, Transformers4ReadALengthThatOnlyTheMapHas) {
+  const std::string list = absl::StrCat("[", absl::StrJoin(std::vector<int>(64, 1), ","), "]");
+  const auto config = [&](const char* type, const char* more) {
+    return ModelWith(type, absl::StrCat(R"("rope_scaling": {"type": "longrope",
+        "original_max_position_embeddings": 2048, "short_factor": )",
+                                        list, R"(, "long_factor": )", list, more, "}"));
+  };
+  const auto longrope = [](const v1::ResolveModelConfigResponse& response) {
+    return response.encodings(0).spec().rope().longrope();
+  };
+  const std::string llama = config("llama", R"(, "factor": 4.0)");
+  const auto v4 = ResolveWith(llama, v1::COMPAT_V4_57);
+  EXPECT_EQ(longrope(v4).original_max_position_embeddings(), 8192);
+  EXPECT_EQ(longrope(v4).factor(), 4);
+  EXPECT_THAT(CompatMessage(llama, v1::COMPAT_V4_57), HasSubstr("takes 8192 without it, as here"));
+  for (v1::Compat compat : {v1::COMPAT_LATEST, v1::COMPAT_V5_16}) {
+    EXPECT_EQ(longrope(ResolveWith(llama, compat)).original_max_position_embeddings(), 2048);
+    EXPECT_THAT(CompatMessage(llama, compat), HasSubstr("transformers 5 uses this one, as here"));
+  }
+  // Phi-3's class has one of its own, and the ratio to it is the factor.
+  const auto phi3 = ResolveWith(config("phi3", R"(, "factor": 4.0)"), v1::COMPAT_V4_57);
+  EXPECT_EQ(longrope(phi3).original_max_position_embeddings(), 4096);
+  EXPECT_EQ(longrope(phi3).factor(), 2);
+  // None < 1 is a TypeError.
+  v1::ModelSource model;
+  model.set_config_json(config("llama", ""));
+  model.set_compat(v1::COMPAT_V4_57);
+  EXPECT_THAT(std::string(ResolveModelConfig(model).status().message()),
+              HasSubstr("config_json/rope_scaling/factor: is required: transformers 4 fails"));
+  EXPECT_EQ(longrope(ResolveWith(config("llama", ""), v1::COMPAT_LATEST)).factor(), 4);
+}
+
 TEST(ModelConfigCompatTest, Transformers4SawALengthBesideAYarn) {
   const std::string config = ModelWith("llama", R"("original_max_position_embeddings": 2048,
       "rope_scaling": {"type": "yarn", "factor": 4.0})");
@@ -113,8 +155,6 @@ TEST(ModelConfigCompatTest, TheSoftmaxPartOfDeepseekV2) {
 int64_t RotaryDimOf(absl::string_view config, v1::Compat compat) {
   return ResolveWith(config, compat).encodings(0).spec().rope().rotary_dim();
 }
-
-std::string CompatMessage(absl::string_view config, v1::Compat compat);
 
 // configuration_glm4.py of 5.16 sets 0.5 as if it stood beside the map, and what stands there
 // overwrites the map when a scaled type is standardized again (hf-rope.md 4.3).
@@ -274,15 +314,6 @@ TEST(ModelConfigCompatTest, Transformers5ReadMapsByLayerTypeInEveryFamily) {
 }
 
 // What a finding says was done is what was done, in every mode ------------------------------
-
-std::string MessageOf(absl::string_view rule, const v1::ResolveModelConfigResponse& response) {
-  const v1::Finding* finding = FindingOf(response, rule);
-  return finding == nullptr ? "" : finding->message();
-}
-
-std::string CompatMessage(absl::string_view config, v1::Compat compat) {
-  return MessageOf("compat-differs", ResolveWith(config, compat));
-}
 
 TEST(ModelConfigCompatTest, AnOldDefaultWasUsedAndTheNewOneNamed) {
   for (const auto& [type, old, now] :

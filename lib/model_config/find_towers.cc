@@ -1,5 +1,6 @@
 // FindTowers: which parts a config has, and the family of each.
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -27,6 +28,19 @@ constexpr absl::string_view kPairDecoder = "decoder";
 // T5Gemma 2: the encoder is a composite of its own.
 constexpr absl::string_view kT5GemmaEncoder = "encoder/text_config encoder";
 constexpr absl::string_view kT5GemmaVision = "encoder/vision_config vision_config";
+
+// The parts of a BLT, each of a class of its own. Without the last it is given its patches.
+struct BltPart {
+  absl::string_view key;
+  absl::string_view model_type;
+  bool required;
+};
+constexpr std::array kBltParts = {
+    BltPart{"encoder_config", "blt_local_encoder", true},
+    BltPart{"global_config", "blt_global_transformer", true},
+    BltPart{"decoder_config", "blt_local_decoder", true},
+    BltPart{"patcher_config", "blt_patcher", false},
+};
 
 // What a tower reads beside its own keys (SAM 2 and 3, Grounding DINO).
 constexpr absl::string_view kBackbone = "backbone_config";
@@ -72,6 +86,7 @@ class TowerFinder {
     ASSIGN_OR_RETURN(const bool class_only, AddByClass());
     if (class_only) return std::move(towers_);
     if (root_type_ == "t5gemma2") return FindT5Gemma();
+    if (root_type_ == "blt") return FindBlt();
     const bool sees = root_type_ == "vision-encoder-decoder";
     const bool hears = root_type_ == "speech-encoder-decoder";
     if (root_type_ != kSeesOnly) {
@@ -104,6 +119,17 @@ class TowerFinder {
     RETURN_IF_ERROR(AddText(kT5GemmaEncoder, "encoder"));
     RETURN_IF_ERROR(AddText(kPairDecoder, "decoder"));
     RETURN_IF_ERROR(AddOther("vision", kT5GemmaVision));
+    return std::move(towers_);
+  }
+
+  absl::StatusOr<std::vector<Tower>> FindBlt() {
+    for (const BltPart& part : kBltParts) {
+      ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, part.key));
+      if (!nested.present() && part.required) return Missing(part.key);
+      if (!nested.present()) continue;
+      NoteKeysBesideNested(nested);
+      Add(nested, *FindFamily(part.model_type));
+    }
     return std::move(towers_);
   }
 
@@ -252,6 +278,8 @@ class TowerFinder {
     for (absl::string_view key : {"rope_scaling", "rope_parameters", "rope_theta"}) {
       const JsonValue value = config_[key];
       if (!value.has_value()) continue;
+      // BLT's class has keys of these names too, whose values its parts say again.
+      if (root_type_ == "blt" && nested[key].has_value()) continue;
       if (root_type_ == kTurnsTimes) {
         findings_.Add(Rule::kTowerUnknown, value,
                       {.message = "This RoPE turns the audio's features by their times, which is "

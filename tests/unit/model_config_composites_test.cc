@@ -11,6 +11,7 @@
 namespace posenc {
 namespace {
 
+using ::posenc::testing::FindingOf;
 using ::posenc::testing::Refusal;
 using ::posenc::testing::Resolved;
 using ::posenc::testing::TheEncoding;
@@ -236,6 +237,41 @@ TEST(CompositesTest, InternVitHadThePatchesOfVit) {
 }
 
 // Gemma4VisionConfig: 64 channels a head, whatever hidden_size / num_attention_heads is.
+// configuration_blt.py: four classes, no sizes in the file's own object.
+TEST(CompositesTest, BltsSizesWereLookedForOutsideItsParts) {
+  const auto response = Resolved(R"({"model_type": "blt", "max_position_embeddings": 4096,
+      "rope_theta": 500000.0,
+      "encoder_config": {"hidden_size": 1024, "num_attention_heads": 16, "num_hidden_layers": 1,
+                         "max_position_embeddings": 24576, "rope_theta": 500000.0},
+      "global_config": {"hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
+                        "max_position_embeddings": 4096, "rope_theta": 500000.0},
+      "decoder_config": {"rope_theta": 500000.0},
+      "patcher_config": {"hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 14,
+                         "max_position_embeddings": 8192, "rope_theta": 10000.0}})");
+  ASSERT_EQ(response.encodings_size(), 4);
+  std::vector<std::string> parts;
+  for (const v1::ResolvedEncoding& encoding : response.encodings()) {
+    const v1::RopeSpec& rope = encoding.spec().rope();
+    EXPECT_EQ(rope.pairing(), v1::PAIRING_INTERLEAVED);
+    parts.push_back(absl::StrCat(encoding.tower(), " ", rope.head_dim(), " ", rope.rope_theta(),
+                                 " ", encoding.max_position_embeddings()));
+  }
+  EXPECT_THAT(parts, ElementsAre("encoder 64 500000 24576", "global 128 500000 4096",
+                                 "decoder 64 500000 24576", "patcher 64 10000 8192"));
+  EXPECT_EQ(FindingOf(response, "rope-key-ignored"), nullptr);
+  EXPECT_EQ(Refusal(R"({"model_type": "blt", "hidden_size": 1024, "num_attention_heads": 16})"),
+            "config_json/encoder_config: is required for model_type blt");
+}
+
+TEST(CompositesTest, ABaseBesideBltsPartsWasTheirs) {
+  const auto response = Resolved(R"({"model_type": "blt", "rope_theta": 1e6, "encoder_config":
+      {"hidden_size": 64, "num_attention_heads": 1}, "global_config": {"hidden_size": 64,
+      "num_attention_heads": 1}, "decoder_config": {"hidden_size": 64, "num_attention_heads": 1}})");
+  EXPECT_EQ(response.encodings_size(), 3);
+  EXPECT_EQ(response.encodings(0).spec().rope().rope_theta(), 500000);
+  EXPECT_EQ(FindingOf(response, "rope-key-ignored")->pointer(), "/rope_theta");
+}
+
 TEST(CompositesTest, Gemma4VisionHadNoHead) {
   EXPECT_EQ(TheEncoding(R"({"model_type": "gemma4_vision", "hidden_size": 1152,
                             "num_attention_heads": 16})")

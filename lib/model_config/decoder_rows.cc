@@ -368,6 +368,7 @@ constexpr std::array kFamilies = {
     ModelFamily{.model_types = "ernie4_5_vl_moe ernie4_5_vl_moe_text ernie4_5_vl",
                 .rope = {.theta = 5e5,
                          .rotation = Rotation::kInterleaved,
+                         .rope_types = "default",
                          .mrope_scheme = "ernie",
                          .mrope_section = {22, 22, 20}}},
 

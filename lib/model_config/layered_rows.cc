@@ -93,7 +93,8 @@ constexpr std::array kFamilies = {
                          .head_dim = 256,
                          .layers = LayerRule::kFullOnly,
                          .full_every = 3,
-                         .layer_cycle_key = "block_types _block_types"}},
+                         .layer_cycle_key = "block_types _block_types",
+                         .rope_types = "default"}},
     // Released without a base, so without a rotation.
     ModelFamily{
         .model_types = "olmo_hybrid",

@@ -281,6 +281,19 @@ TEST(PhiFindingsTest, ATypeThatPhi3RefusesWasReadInSilence) {
 }
 
 // Its first files named a LongRoPE yarn; without the lists it is a YaRN, which the class refuses.
+// Their rotary classes raise for any other (reference/hf-rope.md, 4.3).
+TEST(ForeignTypeTest, AScalingThatTheClassRefusesWasReadInSilence) {
+  for (const char* type : {"recurrent_gemma", "ernie4_5_vl_moe_text"}) {
+    const auto response = Resolve(ModelWith(type, R"("num_hidden_layers": 3,
+            "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 500000.0,
+                                "mrope_section": [22, 22, 20]})"));
+    ASSERT_TRUE(response.ok()) << response.status();
+    const v1::Finding* finding = FindingOf(*response, "rope-type-foreign");
+    ASSERT_NE(finding, nullptr) << type;
+    EXPECT_EQ(finding->expected(), "one of default");
+  }
+}
+
 TEST(PhiFindingsTest, AnOldYarnWithFactorListsIsALongRope) {
   EXPECT_EQ(testing::TheEncoding(LongRope("phi3", R"("type": "yarn")")).rope_type(), "longrope");
   EXPECT_EQ(Said(LongRope("phi3", R"("type": "yarn")"), "rope-type-foreign"), "");

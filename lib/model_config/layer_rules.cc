@@ -51,9 +51,29 @@ absl::StatusOr<Groups> ModernBert(const Tower& tower, const RopeKeys& keys) {
   return groups;
 }
 
+// transformers 5.16 has used up the base of the file when it comes to the sliding layers.
+void NoteBaseOfOlmo3(const Tower& tower, LayerGroup* sliding) {
+  const JsonValue theta = tower.keys["rope_theta"];
+  const double by_class = tower.family.rope.theta;
+  const RopeKeys maps{FirstOf(tower.keys, "rope_scaling rope_parameters")};
+  if (!theta.is_number() || theta.number() == by_class || IsNested(tower, maps)) return;
+  const bool as_here = tower.compat() == v1::COMPAT_V5_16;
+  tower.findings.Add(
+      Rule::kCompatDiffers, theta,
+      {.message = absl::StrCat("transformers 5.16 reads this base for full layers alone; sliding "
+                               "ones have its default, ",
+                               NumberText(by_class),
+                               as_here ? ", as here."
+                                       : ". Here it is that of all, as in "
+                                         "transformers 4.")});
+  if (as_here) sliding->theta_value = DefaultMap(R"({"rope_theta": 500000})")["rope_theta"];
+}
+
 absl::StatusOr<Groups> Olmo3(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = 4, .names = kFullOrSliding}));
-  return Groups{GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
+  Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, RopeKeys{})};
+  NoteBaseOfOlmo3(tower, &groups[1]);
+  return groups;
 }
 
 absl::StatusOr<Groups> Gemma4(const Tower& tower, const RopeKeys& keys) {

@@ -72,7 +72,8 @@ absl::string_view Or(absl::string_view first, absl::string_view second) {
   return first.empty() ? second : first;
 }
 
-void AddWidthPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding) {
+void AddWidthPlaces(const Tower& tower, const LayerGroup& group, const JsonValue& partial,
+                    v1::ResolvedEncoding* encoding) {
   const RopeTraits& traits = tower.family.rope;
   const absl::string_view head_keys = Or(group.head_dim_key, traits.head_dim_keys);
   // Without a key of its own the width of a head is a quotient.
@@ -84,9 +85,7 @@ void AddWidthPlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEnc
   } else {
     AddPlace("head_dim", tower.keys, head_keys, encoding);
   }
-  JsonValue rotary = group.keys.Find("partial_rotary_factor");
-  if (!rotary.has_value()) rotary = group.partial_value;
-  if (!rotary.has_value()) rotary = FirstOf(tower.keys, traits.partial_keys);
+  JsonValue rotary = partial;
   if (!rotary.has_value()) {
     rotary = tower.keys[Or(traits.rotary_dim_key, traits.halved_width_key)];
   }
@@ -164,11 +163,14 @@ void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view
   SetPlace(object, place);
 }
 
-void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding) {
-  AddWidthPlaces(tower, group, encoding);
+void AddRopePlaces(const Tower& tower, const LayerGroup& group, const JsonValue& partial,
+                   v1::ResolvedEncoding* encoding) {
+  AddWidthPlaces(tower, group, partial, encoding);
   const absl::string_view thetas = Or(group.theta_keys, tower.family.rope.theta_keys);
   if (group.theta_value.has_value() && !group.keys.Find("rope_theta").has_value()) {
     AddValue("rope_theta", group.theta_value, encoding);
+  } else if (tower.reads_as_v4()) {
+    AddPlace("rope_theta", tower.keys, Or(thetas, "rope_theta"), encoding);
   } else {
     AddInMapOrBeside("rope_theta", tower, group, "rope_theta", Or(thetas, "rope_theta"), encoding);
   }

@@ -17,8 +17,10 @@ namespace posenc {
 void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view names,
               v1::ResolvedEncoding* encoding);
 
-// The places of a RoPE's facts, and of the parameters of its scaling.
-void AddRopePlaces(const Tower& tower, const LayerGroup& group, v1::ResolvedEncoding* encoding);
+// The places of a RoPE's facts, and of the parameters of its scaling. `partial`: of its width, as
+// in RopeWidth.
+void AddRopePlaces(const Tower& tower, const LayerGroup& group, const JsonValue& partial,
+                   v1::ResolvedEncoding* encoding);
 
 // Of every encoding: its kind, what switches others on, its layers, its length.
 void AddCommonPlaces(const Tower& tower, v1::ResolvedEncoding* encoding);

@@ -79,7 +79,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   if (width.channels_last) encoding.set_softmax_scale_multiplier(MlaSoftmaxScale(input));
   NoteLostScaling(tower, encoding);
   NoteScalingOnlyNewForm(tower, group.keys, encoding.rope_type());
-  AddRopePlaces(tower, group, &encoding);
+  AddRopePlaces(tower, group, width.partial, &encoding);
   *response->add_encodings() = std::move(encoding);
   return absl::OkStatus();
 }

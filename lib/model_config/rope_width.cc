@@ -89,10 +89,15 @@ bool IsUnreadInV5_16(const Tower& tower, const JsonValue& rotary_dim, int64_t he
   return as_here;
 }
 
+struct RotaryDim {
+  int64_t channels;
+  JsonValue partial = {};  // RopeWidth::partial
+};
+
 // How many channels rotate: trunc(head_dim * partial_rotary_factor), a double
 // product as in the frameworks (100 * 0.29 gives 28).
-absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
-                                  absl::string_view rope_type, const HeadDim& head) {
+absl::StatusOr<RotaryDim> ReadRotary(const Tower& tower, const LayerGroup& group,
+                                     absl::string_view rope_type, const HeadDim& head) {
   if (head.latent && tower.family.rope.rotary_dim_key.empty()) {
     // The rope part rotates whole; a factor beside it is meant for other layers.
     const JsonValue factor = group.keys.Find("partial_rotary_factor");
@@ -103,7 +108,7 @@ absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
     }
     RETURN_IF_ERROR(
         CheckWidth(head.channels, head.channels, tower.keys.FieldOf("qk_rope_head_dim"), ""));
-    return head.channels;
+    return RotaryDim{head.channels};
   }
   ASSIGN_OR_RETURN(const PartialRotary partial, PartialRotaryOf(tower, group, rope_type));
   ASSIGN_OR_RETURN(std::optional<int64_t> own, ReadRotaryDim(tower));
@@ -126,13 +131,13 @@ absl::StatusOr<int64_t> RotaryDim(const Tower& tower, const LayerGroup& group,
                                                     *own, " against ", by_factor, " channels"));
     }
     RETURN_IF_ERROR(CheckWidth(*own, head.channels, tower.keys.FieldOf(key), ""));
-    return *own;
+    return RotaryDim{*own, partial.value};
   }
   RETURN_IF_ERROR(CheckWidth(
       by_factor, head.channels,
       partial.value.present() ? partial.value.field() : tower.keys.FieldOf("head_dim"),
       factor == 1 ? "" : absl::StrCat(" (", NumberText(factor), " of ", head.channels, ")")));
-  return by_factor;
+  return RotaryDim{by_factor, partial.value};
 }
 
 }  // namespace
@@ -141,8 +146,9 @@ absl::StatusOr<RopeWidth> WidthOf(const Tower& tower, const LayerGroup& group,
                                   absl::string_view rope_type) {
   const RopeTraits& traits = tower.family.rope;
   ASSIGN_OR_RETURN(const HeadDim head, ReadHeadDim(tower, group));
-  ASSIGN_OR_RETURN(const int64_t rotary_dim, RotaryDim(tower, group, rope_type, head));
-  RopeWidth width = {head.channels, rotary_dim, traits.rotation, traits.channels_last};
+  ASSIGN_OR_RETURN(const RotaryDim rotary, ReadRotary(tower, group, rope_type, head));
+  RopeWidth width = {head.channels, rotary.channels, traits.rotation, traits.channels_last,
+                     rotary.partial};
   if (traits.head_dim_keys == "qk_rope_head_dim" && !head.latent) {
     width.rotation = Rotation::kHalf;
     width.channels_last = false;

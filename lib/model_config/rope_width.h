@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "lib/model_config/json_document.h"
 #include "lib/model_config/layer_rules.h"
 #include "lib/model_config/tower.h"
 
@@ -16,6 +17,8 @@ struct RopeWidth {
   int64_t rotary_dim;  // even, at least 2, at most head_dim
   Rotation rotation;
   bool channels_last;
+  // Where the part that rotates stands; absent where a width of its own, or the class, says it.
+  JsonValue partial = {};
 };
 
 // Refuses an odd width, one beyond the head, and names of it that contradict.

@@ -313,6 +313,41 @@ TEST(ModelConfigCompatTest, Transformers5ReadMapsByLayerTypeInEveryFamily) {
   EXPECT_NE(FindingOf(latest, "compat-differs"), nullptr);
 }
 
+// configuration_olmo3.py of 5.16 pops the key for the full layers first (hf-rope.md 4.3).
+TEST(ModelConfigCompatTest, Transformers5ReadOlmo3sBaseForSlidingLayers) {
+  const std::string config = ModelWith("olmo3", R"("num_hidden_layers": 4, "rope_theta": 1e6)");
+  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
+  EXPECT_EQ(v5.encodings(0).spec().rope().rope_theta(), 1e6);
+  EXPECT_EQ(v5.encodings(1).layer_type(), "sliding_attention");
+  EXPECT_EQ(v5.encodings(1).spec().rope().rope_theta(), 5e5);
+  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V5_16), HasSubstr("500000, as here."));
+  for (v1::Compat compat : {v1::COMPAT_LATEST, v1::COMPAT_V4_57}) {
+    EXPECT_EQ(ResolveWith(config, compat).encodings(1).spec().rope().rope_theta(), 1e6);
+  }
+}
+
+// Facts are where they were read, in every mode -------------------------------------------------
+
+std::string PlaceOf(absl::string_view fact, absl::string_view config, v1::Compat compat) {
+  const auto response = ResolveWith(config, compat);
+  for (const v1::FactPlace& place : response.encodings(0).places()) {
+    if (place.fact() == fact) return place.pointer();
+  }
+  return "";
+}
+
+TEST(ModelConfigCompatTest, FactsWereSaidToStandInMapsThatWereNotRead) {
+  const std::string config = ModelWith("glm4", R"("rope_scaling": {"rope_type": "linear",
+      "factor": 2.0, "rope_theta": 1e5, "partial_rotary_factor": 0.25})");
+  EXPECT_EQ(PlaceOf("rope_theta", config, v1::COMPAT_LATEST), "/rope_scaling/rope_theta");
+  EXPECT_EQ(PlaceOf("rope_theta", config, v1::COMPAT_V4_57), "/rope_theta");
+  EXPECT_EQ(PlaceOf("rotary_dim", config, v1::COMPAT_LATEST),
+            "/rope_scaling/partial_rotary_factor");
+  for (v1::Compat compat : {v1::COMPAT_V4_57, v1::COMPAT_V5_16}) {
+    EXPECT_EQ(PlaceOf("rotary_dim", config, compat), "/hidden_size");
+  }
+}
+
 // What a finding says was done is what was done, in every mode ------------------------------
 
 TEST(ModelConfigCompatTest, AnOldDefaultWasUsedAndTheNewOneNamed) {

@@ -81,12 +81,15 @@ class TowerFinder {
   TowerFinder(const JsonValue& config, const v1::ModelSource& model, Findings& findings)
       : config_(config), model_(model), findings_(findings) {}
 
-  absl::StatusOr<std::vector<Tower>> Find() {
+  // `default_type`: of a config that does not say its type, in one around it.
+  absl::StatusOr<std::vector<Tower>> Find(absl::string_view default_type = "") {
     ASSIGN_OR_RETURN(root_type_, ReadType(config_));
+    if (root_type_.empty()) root_type_ = std::string(default_type);
     ASSIGN_OR_RETURN(const bool class_only, AddByClass());
     if (class_only) return std::move(towers_);
     if (root_type_ == "t5gemma2") return FindT5Gemma();
     if (root_type_ == "blt") return FindBlt();
+    if (root_type_ == "sam3_video") return FindSam3Video();
     const bool sees = root_type_ == "vision-encoder-decoder";
     const bool hears = root_type_ == "speech-encoder-decoder";
     if (root_type_ != kSeesOnly) {
@@ -130,6 +133,17 @@ class TowerFinder {
       NoteKeysBesideNested(nested);
       Add(nested, *FindFamily(part.model_type));
     }
+    return std::move(towers_);
+  }
+
+  // A SAM 3, and a tracker that is built without a vision tower of its own.
+  absl::StatusOr<std::vector<Tower>> FindSam3Video() {
+    ASSIGN_OR_RETURN(const JsonValue detector, NestedConfig(config_, "detector_config"));
+    if (!detector.present()) return Missing("detector_config");
+    ASSIGN_OR_RETURN(towers_, TowerFinder(detector, model_, findings_).Find("sam3"));
+    ASSIGN_OR_RETURN(const JsonValue tracker, NestedConfig(config_, "tracker_config"));
+    if (!tracker.present()) return Missing("tracker_config");
+    Add(tracker, *FindVisionFamily("sam3_tracker_video"));
     return std::move(towers_);
   }
 

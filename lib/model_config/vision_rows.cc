@@ -181,7 +181,7 @@ constexpr std::array kFamilies = {
                           .axes = "w h",
                           .rotation = Rotation::kInterleaved}},
     // Memory attention.
-    ModelFamily{.model_types = "sam2_video",
+    ModelFamily{.model_types = "sam2_video sam3_tracker_video",
                 .kind = Kind::kAxialRope,
                 .tower = "memory",
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_SAM2,

@@ -237,6 +237,27 @@ TEST(CompositesTest, InternVitHadThePatchesOfVit) {
 }
 
 // Gemma4VisionConfig: 64 channels a head, whatever hidden_size / num_attention_heads is.
+// Sam3VideoModel builds its tracker with remove_vision_encoder; types that are not said are sam3
+// and sam3_tracker_video.
+TEST(CompositesTest, Sam3VideosPartsWereUnknown) {
+  const auto response = Resolved(R"({"model_type": "sam3_video",
+      "detector_config": {
+        "text_config": {"model_type": "clip_text_model", "hidden_size": 1024,
+                        "num_attention_heads": 16, "max_position_embeddings": 32},
+        "vision_config": {"model_type": "sam3_vision_model", "fpn_hidden_size": 256,
+          "backbone_config": {"model_type": "sam3_vit_model", "hidden_size": 1024,
+            "num_attention_heads": 16, "num_hidden_layers": 4, "image_size": 1008,
+            "patch_size": 14, "pretrain_image_size": 336, "window_size": 24,
+            "global_attn_indexes": [3], "rope_theta": 10000.0}}},
+      "tracker_config": {"memory_attention_hidden_size": 256,
+                         "vision_config": {"model_type": "sam3_vision_model"}}})");
+  EXPECT_THAT(Names(response), ElementsAre("text/all learned", "vision/window_attention rope",
+                                           "vision/global_attention rope", "vision/all learned_2d",
+                                           "neck/all sine_2d", "memory/all rope"));
+  EXPECT_EQ(Refusal(R"({"model_type": "sam3_video", "tracker_config": {"image_size": 1008}})"),
+            "config_json/detector_config: is required for model_type sam3_video");
+}
+
 // configuration_blt.py: four classes, no sizes in the file's own object.
 TEST(CompositesTest, BltsSizesWereLookedForOutsideItsParts) {
   const auto response = Resolved(R"({"model_type": "blt", "max_position_embeddings": 4096,

@@ -90,7 +90,7 @@ constexpr std::array kFamilies = {
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_PIXTRAL,
                           .rope_type = "pixtral_2d",
                           .head_parts = 1}},
-    ModelFamily{.model_types = "gemma4_vision",
+    ModelFamily{.model_types = "gemma4_vision diffusion_gemma",
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_GEMMA4_VISION,

@@ -18,34 +18,22 @@ namespace posenc {
 namespace {
 
 using ::posenc::testing::FindingOf;
+using ::posenc::testing::MessageOf;
 using ::posenc::testing::ModelWith;
 using ::posenc::testing::ReadConfig;
 using ::posenc::testing::Refusal;
+using ::posenc::testing::ResolvedAs;
 using ::testing::HasSubstr;
 
-v1::ResolveModelConfigResponse ResolveWith(absl::string_view config, v1::Compat compat) {
-  v1::ModelSource model;
-  model.set_config_json(std::string(config));
-  model.set_compat(compat);
-  const auto response = ResolveModelConfig(model);
-  EXPECT_TRUE(response.ok()) << response.status();
-  return response.ok() ? *response : v1::ResolveModelConfigResponse();
-}
-
-std::string MessageOf(absl::string_view rule, const v1::ResolveModelConfigResponse& response) {
-  const v1::Finding* finding = FindingOf(response, rule);
-  return finding == nullptr ? "" : finding->message();
-}
-
 std::string CompatMessage(absl::string_view config, v1::Compat compat) {
-  return MessageOf("compat-differs", ResolveWith(config, compat));
+  return MessageOf("compat-differs", ResolvedAs(config, compat));
 }
 
 TEST(ModelConfigCompatTest, TypeBesideRopeType) {
   const std::string config = ModelWith(
       "llama", R"("rope_scaling": {"type": "linear", "rope_type": "dynamic", "factor": 2})");
-  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).rope_type(), "linear");
-  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
+  EXPECT_EQ(ResolvedAs(config, v1::COMPAT_V4_57).encodings(0).rope_type(), "linear");
+  const auto v5 = ResolvedAs(config, v1::COMPAT_V5_16);
   EXPECT_EQ(v5.encodings(0).rope_type(), "dynamic");
   EXPECT_NE(FindingOf(v5, "compat-differs"), nullptr) << "the result names what differs";
   EXPECT_THAT(Refusal(config), HasSubstr("contradicts rope_type"));
@@ -53,9 +41,9 @@ TEST(ModelConfigCompatTest, TypeBesideRopeType) {
 
 TEST(ModelConfigCompatTest, PartialRotaryWithoutAScaling) {
   const std::string config = ModelWith("llama", R"("partial_rotary_factor": 0.5)");
-  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V5_16).encodings(0).spec().rope().rotary_dim(), 128);
-  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).spec().rope().rotary_dim(), 64);
-  const auto latest = ResolveWith(config, v1::COMPAT_LATEST);
+  EXPECT_EQ(ResolvedAs(config, v1::COMPAT_V5_16).encodings(0).spec().rope().rotary_dim(), 128);
+  EXPECT_EQ(ResolvedAs(config, v1::COMPAT_V4_57).encodings(0).spec().rope().rotary_dim(), 64);
+  const auto latest = ResolvedAs(config, v1::COMPAT_LATEST);
   EXPECT_EQ(latest.encodings(0).spec().rope().rotary_dim(), 64);
   EXPECT_NE(FindingOf(latest, "compat-differs"), nullptr);
 }
@@ -65,7 +53,7 @@ TEST(ModelConfigCompatTest, InnerAgainstOuterLength) {
       "llama", R"("original_max_position_embeddings": 2048, "rope_scaling": {"type": "yarn",
                   "factor": 2, "original_max_position_embeddings": 4096})");
   const auto original = [&](v1::Compat compat) {
-    return ResolveWith(config, compat)
+    return ResolvedAs(config, compat)
         .encodings(0)
         .spec()
         .rope()
@@ -84,7 +72,7 @@ TEST(ModelConfigCompatTest, Transformers4ReadTheLengthOfALongRopeInsideTheMap) {
                            list, R"(, "long_factor": )", list, "}"));
   for (const auto& [compat, length] :
        {std::pair{v1::COMPAT_LATEST, 2048}, {v1::COMPAT_V4_57, 4096}, {v1::COMPAT_V5_16, 4096}}) {
-    const auto response = ResolveWith(config, compat);
+    const auto response = ResolvedAs(config, compat);
     EXPECT_EQ(response.encodings(0).spec().rope().longrope().original_max_position_embeddings(),
               length);
     EXPECT_NE(FindingOf(response, "compat-differs"), nullptr);
@@ -103,16 +91,16 @@ TEST(ModelConfigCompatTest, Transformers4ReadALengthThatOnlyTheMapHas) {
     return response.encodings(0).spec().rope().longrope();
   };
   const std::string llama = config("llama", R"(, "factor": 4.0)");
-  const auto v4 = ResolveWith(llama, v1::COMPAT_V4_57);
+  const auto v4 = ResolvedAs(llama, v1::COMPAT_V4_57);
   EXPECT_EQ(longrope(v4).original_max_position_embeddings(), 8192);
   EXPECT_EQ(longrope(v4).factor(), 4);
   EXPECT_THAT(CompatMessage(llama, v1::COMPAT_V4_57), HasSubstr("takes 8192 without it, as here"));
   for (v1::Compat compat : {v1::COMPAT_LATEST, v1::COMPAT_V5_16}) {
-    EXPECT_EQ(longrope(ResolveWith(llama, compat)).original_max_position_embeddings(), 2048);
+    EXPECT_EQ(longrope(ResolvedAs(llama, compat)).original_max_position_embeddings(), 2048);
     EXPECT_THAT(CompatMessage(llama, compat), HasSubstr("transformers 5 uses this one, as here"));
   }
   // Phi-3's class has one of its own, and the ratio to it is the factor.
-  const auto phi3 = ResolveWith(config("phi3", R"(, "factor": 4.0)"), v1::COMPAT_V4_57);
+  const auto phi3 = ResolvedAs(config("phi3", R"(, "factor": 4.0)"), v1::COMPAT_V4_57);
   EXPECT_EQ(longrope(phi3).original_max_position_embeddings(), 4096);
   EXPECT_EQ(longrope(phi3).factor(), 2);
   // None < 1 is a TypeError.
@@ -121,7 +109,7 @@ TEST(ModelConfigCompatTest, Transformers4ReadALengthThatOnlyTheMapHas) {
   model.set_compat(v1::COMPAT_V4_57);
   EXPECT_THAT(std::string(ResolveModelConfig(model).status().message()),
               HasSubstr("config_json/rope_scaling/factor: is required: transformers 4 fails"));
-  EXPECT_EQ(longrope(ResolveWith(config("llama", ""), v1::COMPAT_LATEST)).factor(), 4);
+  EXPECT_EQ(longrope(ResolvedAs(config("llama", ""), v1::COMPAT_LATEST)).factor(), 4);
 }
 
 TEST(ModelConfigCompatTest, Transformers4SawALengthBesideAYarn) {
@@ -129,7 +117,7 @@ TEST(ModelConfigCompatTest, Transformers4SawALengthBesideAYarn) {
       "rope_scaling": {"type": "yarn", "factor": 4.0})");
   for (const auto& [compat, length] :
        {std::pair{v1::COMPAT_LATEST, 2048}, {v1::COMPAT_V4_57, 8192}, {v1::COMPAT_V5_16, 2048}}) {
-    const auto response = ResolveWith(config, compat);
+    const auto response = ResolvedAs(config, compat);
     EXPECT_EQ(response.encodings(0).spec().rope().yarn().original_max_position_embeddings(),
               length);
     EXPECT_NE(FindingOf(response, "compat-differs"), nullptr);
@@ -138,22 +126,22 @@ TEST(ModelConfigCompatTest, Transformers4SawALengthBesideAYarn) {
 
 TEST(ModelConfigCompatTest, DefaultsThatChanged) {
   const std::string config = ModelWith("cohere", "");
-  EXPECT_EQ(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).spec().rope().rope_theta(), 5e5);
-  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).spec().rope().rope_theta(), 1e4);
-  EXPECT_NE(FindingOf(ResolveWith(config, v1::COMPAT_LATEST), "compat-differs"), nullptr);
+  EXPECT_EQ(ResolvedAs(config, v1::COMPAT_LATEST).encodings(0).spec().rope().rope_theta(), 5e5);
+  EXPECT_EQ(ResolvedAs(config, v1::COMPAT_V4_57).encodings(0).spec().rope().rope_theta(), 1e4);
+  EXPECT_NE(FindingOf(ResolvedAs(config, v1::COMPAT_LATEST), "compat-differs"), nullptr);
 }
 
 TEST(ModelConfigCompatTest, TheSoftmaxPartOfDeepseekV2) {
   // transformers 4.57 has no mscale in that class.
   const std::string config = ReadConfig("DeepSeek-V2-Lite.json");
-  EXPECT_EQ(ResolveWith(config, v1::COMPAT_V4_57).encodings(0).softmax_scale_multiplier(), 1);
-  EXPECT_GT(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).softmax_scale_multiplier(), 1.5);
+  EXPECT_EQ(ResolvedAs(config, v1::COMPAT_V4_57).encodings(0).softmax_scale_multiplier(), 1);
+  EXPECT_GT(ResolvedAs(config, v1::COMPAT_LATEST).encodings(0).softmax_scale_multiplier(), 1.5);
 }
 
 // How much of a head turns, of the families whose class has a default of it -------------------
 
 int64_t RotaryDimOf(absl::string_view config, v1::Compat compat) {
-  return ResolveWith(config, compat).encodings(0).spec().rope().rotary_dim();
+  return ResolvedAs(config, compat).encodings(0).spec().rope().rotary_dim();
 }
 
 // configuration_glm4.py of 5.16 sets 0.5 as if it stood beside the map, and what stands there
@@ -226,156 +214,34 @@ TEST(ModelConfigCompatTest, Transformers5ReadTheWidthOfMiniMaxM2) {
   EXPECT_EQ(CompatMessage(both, v1::COMPAT_LATEST), "");
 }
 
-// rope_parameters, which transformers 4 does not know ------------------------------------------
-
-TEST(ModelConfigCompatTest, Transformers4ReadTheMapOfTheNewForm) {
-  const std::string config = ModelWith("llama", R"("rope_parameters": {"rope_type": "linear",
-      "factor": 4.0, "rope_theta": 500000.0})");
-  const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
-  EXPECT_EQ(v4.encodings(0).rope_type(), "default");
-  EXPECT_EQ(v4.encodings(0).spec().rope().rope_theta(), 10000);
-  const v1::Finding* finding = FindingOf(v4, "compat-differs");
-  ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->pointer(), "/rope_parameters");
-  EXPECT_THAT(finding->message(), HasSubstr("or its defaults, as here"));
-  for (v1::Compat compat : {v1::COMPAT_LATEST, v1::COMPAT_V5_16}) {
-    const auto response = ResolveWith(config, compat);
-    EXPECT_EQ(response.encodings(0).rope_type(), "linear");
-    EXPECT_EQ(response.encodings(0).spec().rope().rope_theta(), 500000);
-  }
-}
-
-TEST(ModelConfigCompatTest, Transformers4ReadsWhatStandsBesideTheNewForm) {
-  const std::string config = ModelWith("gpt_oss", R"("rope_theta": 1e5,
-      "rope_parameters": {"rope_type": "default", "rope_theta": 1e5})");
-  const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
-  EXPECT_EQ(v4.encodings(0).rope_type(), "yarn") << "its class's rope_scaling";
-  EXPECT_EQ(v4.encodings(0).spec().rope().rope_theta(), 1e5);
-  // One that version 4 does not have is read as version 5 does.
-  const std::string since_v5 = ModelWith("solar_open", R"("rope_parameters":
-      {"rope_type": "default", "rope_theta": 5e5})");
-  EXPECT_EQ(ResolveWith(since_v5, v1::COMPAT_V4_57).encodings(0).spec().rope().rope_theta(), 5e5);
-}
-
-TEST(ModelConfigCompatTest, Transformers4ReadABaseInsideRopeScaling) {
-  const std::string config = ModelWith("llama", R"("rope_scaling": {"rope_type": "linear",
-      "factor": 2.0, "rope_theta": 500000.0})");
-  const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
-  EXPECT_EQ(v4.encodings(0).spec().rope().rope_theta(), 10000);
-  EXPECT_THAT(FindingOf(v4, "theta-only-new-form")->message(), HasSubstr("instead, as here."));
-  EXPECT_EQ(ResolveWith(config, v1::COMPAT_LATEST).encodings(0).spec().rope().rope_theta(), 5e5);
-}
-
-// One map, and maps by layer type, in the families that do not read them (hf-rope.md 4.3) -------
-
-TEST(ModelConfigCompatTest, Transformers5ReadOneMapInFamiliesWithMapsByLayerType) {
-  const std::string config = ModelWith("gemma3_text", R"("num_hidden_layers": 6, "rope_theta": 5e5,
-      "rope_parameters": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6})");
-  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
-  EXPECT_EQ(v5.encodings(0).layer_type(), "full_attention");
-  EXPECT_EQ(v5.encodings(0).rope_type(), "default") << "the factor is silently lost";
-  EXPECT_EQ(v5.encodings(0).spec().rope().rope_theta(), 5e5);
-  EXPECT_EQ(v5.encodings(1).spec().rope().rope_theta(), 1e4);
-  EXPECT_EQ(FindingOf(v5, "compat-differs")->pointer(), "/rope_parameters");
-  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V5_16), HasSubstr("a single one is ignored"));
-  const auto latest = ResolveWith(config, v1::COMPAT_LATEST);
-  EXPECT_EQ(latest.encodings(0).rope_type(), "linear");
-  EXPECT_NE(FindingOf(latest, "compat-differs"), nullptr);
-  const std::string old_form = ModelWith("gemma3_text", R"("num_hidden_layers": 6,
-      "rope_scaling": {"rope_type": "linear", "factor": 8.0})");
-  EXPECT_EQ(ResolveWith(old_form, v1::COMPAT_V5_16).encodings(0).rope_type(), "linear");
-}
-
-TEST(ModelConfigCompatTest, Transformers5ReadOneMapWhereItsClassFails) {
-  const std::string config = ModelWith("gemma4_text", R"("num_hidden_layers": 6,
-      "rope_parameters": {"rope_type": "default", "rope_theta": 1e6})");
-  v1::ModelSource model;
-  model.set_config_json(config);
-  model.set_compat(v1::COMPAT_V5_16);
-  EXPECT_THAT(std::string(ResolveModelConfig(model).status().message()),
-              HasSubstr("config_json/rope_parameters: must hold a map for each type of layers"));
-  EXPECT_NE(FindingOf(ResolveWith(config, v1::COMPAT_LATEST), "compat-differs"), nullptr);
-}
-
-TEST(ModelConfigCompatTest, Transformers5ReadMapsByLayerTypeInEveryFamily) {
-  const std::string config = ModelWith("llama", R"("num_hidden_layers": 2, "rope_theta": 2e4,
-      "layer_types": ["full_attention", "sliding_attention"], "rope_parameters": {
-      "full_attention": {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6},
-      "sliding_attention": {"rope_type": "default", "rope_theta": 1e5}})");
-  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
-  ASSERT_EQ(v5.encodings_size(), 1);
-  EXPECT_EQ(v5.encodings(0).rope_type(), "default");
-  EXPECT_EQ(v5.encodings(0).spec().rope().rope_theta(), 2e4);
-  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V5_16),
-              HasSubstr("5.16 knows no maps by layer type in this family"));
-  const auto latest = ResolveWith(config, v1::COMPAT_LATEST);
-  EXPECT_EQ(latest.encodings_size(), 2);
-  EXPECT_NE(FindingOf(latest, "compat-differs"), nullptr);
-}
-
-// configuration_olmo3.py of 5.16 pops the key for the full layers first (hf-rope.md 4.3).
-TEST(ModelConfigCompatTest, Transformers5ReadOlmo3sBaseForSlidingLayers) {
-  const std::string config = ModelWith("olmo3", R"("num_hidden_layers": 4, "rope_theta": 1e6)");
-  const auto v5 = ResolveWith(config, v1::COMPAT_V5_16);
-  EXPECT_EQ(v5.encodings(0).spec().rope().rope_theta(), 1e6);
-  EXPECT_EQ(v5.encodings(1).layer_type(), "sliding_attention");
-  EXPECT_EQ(v5.encodings(1).spec().rope().rope_theta(), 5e5);
-  EXPECT_THAT(CompatMessage(config, v1::COMPAT_V5_16), HasSubstr("500000, as here."));
-  for (v1::Compat compat : {v1::COMPAT_LATEST, v1::COMPAT_V4_57}) {
-    EXPECT_EQ(ResolveWith(config, compat).encodings(1).spec().rope().rope_theta(), 1e6);
-  }
-}
-
-// Facts are where they were read, in every mode -------------------------------------------------
-
-std::string PlaceOf(absl::string_view fact, absl::string_view config, v1::Compat compat) {
-  const auto response = ResolveWith(config, compat);
-  for (const v1::FactPlace& place : response.encodings(0).places()) {
-    if (place.fact() == fact) return place.pointer();
-  }
-  return "";
-}
-
-TEST(ModelConfigCompatTest, FactsWereSaidToStandInMapsThatWereNotRead) {
-  const std::string config = ModelWith("glm4", R"("rope_scaling": {"rope_type": "linear",
-      "factor": 2.0, "rope_theta": 1e5, "partial_rotary_factor": 0.25})");
-  EXPECT_EQ(PlaceOf("rope_theta", config, v1::COMPAT_LATEST), "/rope_scaling/rope_theta");
-  EXPECT_EQ(PlaceOf("rope_theta", config, v1::COMPAT_V4_57), "/rope_theta");
-  EXPECT_EQ(PlaceOf("rotary_dim", config, v1::COMPAT_LATEST),
-            "/rope_scaling/partial_rotary_factor");
-  for (v1::Compat compat : {v1::COMPAT_V4_57, v1::COMPAT_V5_16}) {
-    EXPECT_EQ(PlaceOf("rotary_dim", config, compat), "/hidden_size");
-  }
-}
-
 // What a finding says was done is what was done, in every mode ------------------------------
 
 TEST(ModelConfigCompatTest, AnOldDefaultWasUsedAndTheNewOneNamed) {
   for (const auto& [type, old, now] :
        {std::tuple{"cohere", "10000", "500000"}, {"qwen3_vl_text", "5000000", "500000"}}) {
     const std::string config = ModelWith(type, "");
-    const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
+    const auto v4 = ResolvedAs(config, v1::COMPAT_V4_57);
     EXPECT_EQ(MessageOf("theta-defaulted", v4),
               absl::StrCat("The base is not given; the default of the family in transformers 4, ",
                            old, ", is used."));
     EXPECT_EQ(FindingOf(v4, "theta-defaulted")->fix(), absl::StrCat("\"rope_theta\": ", old));
     EXPECT_EQ(
-        MessageOf("theta-defaulted", ResolveWith(config, v1::COMPAT_LATEST)),
+        MessageOf("theta-defaulted", ResolvedAs(config, v1::COMPAT_LATEST)),
         absl::StrCat("The base is not given; the default of the family, ", now, ", is used."));
   }
 }
 
 TEST(ModelConfigCompatTest, APartThatWasNotHonouredWasSaidToBe) {
   const std::string config = ModelWith("llama", R"("partial_rotary_factor": 0.5)");
-  EXPECT_THAT(MessageOf("compat-differs", ResolveWith(config, v1::COMPAT_V5_16)),
+  EXPECT_THAT(MessageOf("compat-differs", ResolvedAs(config, v1::COMPAT_V5_16)),
               HasSubstr("the whole head, as here; transformers 4 honours it."));
-  EXPECT_THAT(MessageOf("compat-differs", ResolveWith(config, v1::COMPAT_V4_57)),
+  EXPECT_THAT(MessageOf("compat-differs", ResolvedAs(config, v1::COMPAT_V4_57)),
               HasSubstr("transformers 4 honours it, as here."));
 }
 
 TEST(ModelConfigCompatTest, ThePartThatWasNotUsedWasSaidToBe) {
   const auto said = [](const char* type, v1::Compat compat) {
-    const auto response = ResolveWith(
+    const auto response = ResolvedAs(
         ModelWith("llama", absl::StrCat(R"("partial_rotary_factor": 0.5, "rope_parameters":
             {"rope_type": ")",
                                         type, R"(", "factor": 2, "rope_theta": 1e4,
@@ -393,9 +259,9 @@ TEST(ModelConfigCompatTest, ThePartThatWasNotUsedWasSaidToBe) {
 
 TEST(ModelConfigCompatTest, ASoftmaxPartThatWasLeftOutWasSaidToBeThere) {
   const std::string config = ReadConfig("DeepSeek-V2-Lite.json");
-  EXPECT_THAT(MessageOf("compat-differs", ResolveWith(config, v1::COMPAT_V4_57)),
+  EXPECT_THAT(MessageOf("compat-differs", ResolvedAs(config, v1::COMPAT_V4_57)),
               HasSubstr("transformers 4 leaves that out in this family, as here."));
-  EXPECT_THAT(MessageOf("compat-differs", ResolveWith(config, v1::COMPAT_LATEST)),
+  EXPECT_THAT(MessageOf("compat-differs", ResolvedAs(config, v1::COMPAT_LATEST)),
               HasSubstr("as here and in transformers 5"));
 }
 
@@ -405,10 +271,10 @@ TEST(ModelConfigCompatTest, AFactorThatWasNotUsedWasSaidToBe) {
       "phi3", absl::StrCat(R"("original_max_position_embeddings": 256, "rope_scaling": {"type":
                   "longrope", "factor": 16.0, "short_factor": )",
                            list, R"(, "long_factor": )", list, "}"));
-  const auto v4 = ResolveWith(config, v1::COMPAT_V4_57);
+  const auto v4 = ResolvedAs(config, v1::COMPAT_V4_57);
   EXPECT_EQ(v4.encodings(0).spec().rope().longrope().factor(), 32);
   EXPECT_THAT(MessageOf("factor-mismatch", v4), HasSubstr("is 32; the ratio is used"));
-  const auto latest = ResolveWith(config, v1::COMPAT_LATEST);
+  const auto latest = ResolvedAs(config, v1::COMPAT_LATEST);
   EXPECT_EQ(latest.encodings(0).spec().rope().longrope().factor(), 16);
   EXPECT_THAT(MessageOf("factor-mismatch", latest), HasSubstr("is 32; factor is used"));
 }

@@ -17,19 +17,11 @@ using ::posenc::testing::FindingOf;
 using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
 using ::posenc::testing::Resolved;
+using ::posenc::testing::ResolvedAs;
 using ::posenc::testing::TheEncoding;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-v1::ResolveModelConfigResponse ResolvedAs(const std::string& config, v1::Compat compat) {
-  v1::ModelSource model;
-  model.set_config_json(config);
-  model.set_compat(compat);
-  const auto response = ResolveModelConfig(model);
-  EXPECT_TRUE(response.ok()) << response.status();
-  return response.ok() ? *response : v1::ResolveModelConfigResponse();
-}
 
 // StableLMEpochConfig, before the family was in transformers.
 TEST(LayersTest, StablelmEpochHadTheWholeHead) {

@@ -33,6 +33,15 @@ v1::ResolveModelConfigResponse Resolved(absl::string_view config_json) {
   return *response;
 }
 
+v1::ResolveModelConfigResponse ResolvedAs(absl::string_view config_json, v1::Compat compat) {
+  v1::ModelSource model;
+  model.set_config_json(std::string(config_json));
+  model.set_compat(compat);
+  const auto response = ResolveModelConfig(model);
+  EXPECT_TRUE(response.ok()) << response.status();
+  return response.ok() ? *response : v1::ResolveModelConfigResponse();
+}
+
 v1::ResolvedEncoding TheEncoding(absl::string_view config_json) {
   const auto response = Resolve(config_json);
   EXPECT_TRUE(response.ok()) << response.status();
@@ -62,6 +71,11 @@ const v1::Finding* FindingOf(const v1::ResolveModelConfigResponse& response,
     if (finding.rule() == rule) return &finding;
   }
   return nullptr;
+}
+
+std::string MessageOf(absl::string_view rule, const v1::ResolveModelConfigResponse& response) {
+  const v1::Finding* finding = FindingOf(response, rule);
+  return finding == nullptr ? "" : finding->message();
 }
 
 }  // namespace posenc::testing

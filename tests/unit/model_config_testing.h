@@ -16,6 +16,9 @@ absl::StatusOr<v1::ResolveModelConfigResponse> Resolve(absl::string_view config_
 // Of one that resolves, to specs that canonicalize; the test fails when it does not.
 v1::ResolveModelConfigResponse Resolved(absl::string_view config_json);
 
+// Of one that resolves as that version of transformers reads it.
+v1::ResolveModelConfigResponse ResolvedAs(absl::string_view config_json, v1::Compat compat);
+
 // Of a config text, its status's message; "" when it resolved.
 std::string Refusal(absl::string_view config_json);
 
@@ -31,6 +34,9 @@ std::string ReadConfig(absl::string_view name);
 // The finding of that rule; null when there is none.
 const v1::Finding* FindingOf(const v1::ResolveModelConfigResponse& response,
                              absl::string_view rule);
+
+// Its message; "" when there is none.
+std::string MessageOf(absl::string_view rule, const v1::ResolveModelConfigResponse& response);
 
 }  // namespace posenc::testing
 

@@ -200,6 +200,7 @@ TEST(TowersTest, TowersWithoutATypeWereUnknown) {
                                "patch_size": 14)";
   EXPECT_EQ(kind("llama4", "vision_config", kSizes), "vision rope axial_2d");
   EXPECT_EQ(kind("gemma3", "vision_config", kSizes), "vision learned_2d ");
+  EXPECT_EQ(kind("diffusion_gemma", "vision_config", kSizes), "vision rope axial_2d");
   EXPECT_EQ(kind("mistral3", "vision_config", kSizes), "vision rope pixtral_2d");
   EXPECT_EQ(kind("llava", "vision_config", kSizes), "vision learned_2d ");
   EXPECT_EQ(kind("qwen2_audio", "audio_config", R"("d_model": 1280)"), "audio sinusoidal ");

@@ -116,7 +116,7 @@ void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding) {
   // A map of the new form keeps its base; one of the old form beside it would replace it whole.
   const JsonValue scaling = tower.keys["rope_scaling"];
   const JsonValue parameters = tower.keys["rope_parameters"];
-  const bool new_form = parameters.has_value() && !scaling.has_value();
+  const bool new_form = parameters.has_value() && !scaling.has_value() && !tower.reads_as_v4();
   const absl::string_view key = new_form ? "rope_parameters" : "rope_scaling";
   const JsonValue there = new_form ? parameters : scaling;
   FindingText text = {
@@ -149,6 +149,33 @@ void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::stri
        .found = std::string(rope_type),
        .expected = "the same in rope_scaling",
        .fix = AsRopeScaling(keys.map)});
+}
+
+void NoteUnreadParameters(const Tower& tower) {
+  const JsonValue parameters = tower.keys["rope_parameters"];
+  if (!tower.reads_as_v4() || !parameters.is_object()) return;
+  const RopeTraits& traits = tower.family.rope;
+  const double by_class = traits.theta_v4 != 0 ? traits.theta_v4 : traits.theta;
+  std::vector<JsonValue> maps = parameters.children();
+  std::erase_if(maps, [](const JsonValue& map) { return !map.is_object(); });
+  const bool nested = !maps.empty();
+  if (!nested) maps.push_back(parameters);
+  for (const JsonValue& map : maps) {
+    const JsonValue theta = map["rope_theta"];
+    const bool beside = !nested && FirstOf(tower.keys, kBaseNames).has_value();
+    // Of layers of one type it is that of others with a default of their own.
+    const bool default_of_some = nested && theta.is_number() && theta.number() == 10000;
+    if (theta.is_number() && theta.number() != by_class && !beside && !default_of_some) {
+      tower.findings.Add(
+          Rule::kThetaOnlyNewForm, theta,
+          {.message = "The base stands only inside rope_parameters; a reader of the old form takes "
+                      "its default instead, as here.",
+           .fix = nested ? "" : absl::StrCat("\"rope_theta\": ", theta.Text())});
+    }
+    const JsonValue type = FirstOf(map, "rope_type type");
+    const bool scaled = type.is_string() && !HasName("default mrope none openpangu", type.string());
+    if (scaled) NoteScalingOnlyNewForm(tower, RopeKeys{map}, type.string());
+  }
 }
 
 void NotePositionType(const Tower& tower) {

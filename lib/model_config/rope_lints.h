@@ -25,6 +25,10 @@ void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding);
 // A scaling that a reader of the old form, which knows no rope_parameters, drops.
 void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::string_view rope_type);
 
+// What rope_parameters says and transformers 4, in its mode, does not read: bases and scalings that
+// stand nowhere else.
+void NoteUnreadParameters(const Tower& tower);
+
 // A position_embedding_type left over from the config that this one was made from.
 void NotePositionType(const Tower& tower);
 

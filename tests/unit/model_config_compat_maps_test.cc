@@ -40,6 +40,23 @@ TEST(CompatMapsTest, Transformers4ReadTheMapOfTheNewForm) {
   }
 }
 
+// check --compat 4.57 fails at warnings as check does.
+TEST(CompatMapsTest, WhatTransformers4DropsWasOnlyANote) {
+  const auto v4 = ResolvedAs(ModelWith("llama", R"("rope_parameters": {"rope_type": "linear",
+      "factor": 4.0, "rope_theta": 500000.0})"),
+                             v1::COMPAT_V4_57);
+  EXPECT_EQ(FindingOf(v4, "theta-only-new-form")->pointer(), "/rope_parameters/rope_theta");
+  EXPECT_EQ(FindingOf(v4, "scaling-only-new-form")->pointer(), "/rope_parameters");
+  const auto gemma3 = ResolvedAs(ModelWith("gemma3_text", R"("num_hidden_layers": 6,
+      "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0,
+      "rope_theta": 1e6}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000}})"),
+                                 v1::COMPAT_V4_57);
+  EXPECT_EQ(gemma3.encodings(0).rope_type(), "default");
+  EXPECT_EQ(FindingOf(gemma3, "theta-only-new-form"), nullptr) << "the class's own";
+  EXPECT_EQ(FindingOf(gemma3, "scaling-only-new-form")->pointer(),
+            "/rope_parameters/full_attention");
+}
+
 TEST(CompatMapsTest, Transformers4ReadsWhatStandsBesideTheNewForm) {
   const std::string config = ModelWith("gpt_oss", R"("rope_theta": 1e5,
       "rope_parameters": {"rope_type": "default", "rope_theta": 1e5})");

@@ -74,9 +74,12 @@ Rotation Rotation::Exact(const std::vector<WideFloat>& inv_freq, double scale) {
 void Rotation::MakeKernelTables() {
   if (!HasRotationKernel()) return;
   const size_t size = turns_.size();
-  const size_t groups = 2 * ((size + 2 * kRotationGroup - 1) / (2 * kRotationGroup));
-  // 24 KiB a group, unless that makes a wide rotation too large.
-  fine_rows_ = groups <= 64 ? 64 : 16;
+  const size_t used_groups = (size + kRotationGroup - 1) / kRotationGroup;
+  constexpr auto kStep = static_cast<size_t>(kRotationStepGroups);
+  const size_t groups = (used_groups + kStep - 1) / kStep * kStep;
+  // 18 KiB a group, unless that makes a wide rotation too large.
+  fine_rows_ = groups <= 64 ? 32 : 8;
+  coarse_rows_ = groups <= 64 ? 16 : 8;
   turns_hi_.resize(groups);
   turns_lo_.resize(groups);
   inv_freq_lanes_.resize(inv_freq_.empty() ? 0 : groups);
@@ -87,9 +90,8 @@ void Rotation::MakeKernelTables() {
     turns_lo_[group].lane[lane] = turns_[i].lo;
     if (!inv_freq_.empty()) inv_freq_lanes_[group].lane[lane] = inv_freq_[i];
   }
-  fine_.resize(groups * static_cast<size_t>(fine_rows_) * 2);
-  FillFineTable(turns_hi_.data(), turns_lo_.data(), static_cast<int64_t>(groups), fine_rows_,
-                fine_.data());
+  fine_.resize(groups * static_cast<size_t>(fine_rows_ + coarse_rows_) * 2);
+  FillFineTable(KernelJob(), static_cast<int64_t>(used_groups), fine_.data());
   fine32_.resize(fine_.size());
   for (size_t i = 0; i < fine_.size(); ++i) {
     for (size_t lane = 0; lane < kRotationGroup; ++lane) {
@@ -158,18 +160,24 @@ void Rotation::Place(RotationLayout layout, Element value, int64_t pair, Element
   }
 }
 
-template <typename Element>
-void Rotation::FillByKernel(int64_t first, const RotationRows<Element>& rows) const {
-  RotationJob job;
+RotationJob Rotation::KernelJob() const {
+  RotationJob job = {};
   job.exact = mode_ == Mode::kExact;
   job.scale = scale_;
   job.pairs = pairs();
   job.fine_rows = fine_rows_;
+  job.coarse_rows = coarse_rows_;
   job.turns_hi = turns_hi_.data();
   job.turns_lo = turns_lo_.data();
   job.inv_freq = inv_freq_lanes_.data();
   job.fine = fine_.data();
   job.fine32 = fine32_.data();
+  return job;
+}
+
+template <typename Element>
+void Rotation::FillByKernel(int64_t first, const RotationRows<Element>& rows) const {
+  RotationJob job = KernelJob();
   job.first = first;
   job.count = rows.count;
   job.element = KernelElement<Element>();

@@ -68,8 +68,9 @@ class Rotation {
 
   Rotation(Mode mode, double scale) : mode_(mode), scale_(scale) {}
 
-  // The tables of rotation_kernel.h.
+  // The tables of rotation_kernel.h, and a job that has them.
   void MakeKernelTables();
+  RotationJob KernelJob() const;
   template <typename Element>
   void FillByKernel(int64_t first, const RotationRows<Element>& rows) const;
 
@@ -101,6 +102,7 @@ class Rotation {
   std::vector<WideFloat> wide_turns_;
   // For the kernel; empty where there is none.
   int64_t fine_rows_ = 0;
+  int64_t coarse_rows_ = 0;
   std::vector<RotationLanes> turns_hi_;
   std::vector<RotationLanes> turns_lo_;
   std::vector<RotationFloats> inv_freq_lanes_;

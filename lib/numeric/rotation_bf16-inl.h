@@ -54,7 +54,7 @@ HWY_INLINE FloatBlock MakeFloatBlock(const RotationJob& job, const Block& block,
   const Lanes at(pair);
   const Pair turns = LoadPair(job.turns_hi[at.group].lane.data() + at.lane);
   // In the first eighth of a turn no term cancels another. Zeros are exact.
-  const VD last = hn::Set(d, base < 0 ? 1e300 : static_cast<double>(base + job.fine_rows));
+  const VD last = hn::Set(d, base < 0 ? 1e300 : static_cast<double>(base + BlockRows(job)));
   const auto share = [&](VD t) HWY_ATTR {  // 1: the margin is relative
     const VD size = hn::Abs(t);
     const auto small = hn::And(hn::Lt(hn::Mul(size, last), hn::Set(d, 0.125)),
@@ -73,7 +73,7 @@ HWY_INLINE FloatBlock MakeFloatBlock(const RotationJob& job, const Block& block,
           hn::Add(one, ratio),
           hn::Mul(hn::Sub(one, relative), hn::Set(df, static_cast<float>(margin))),
           block.inv_freq,
-          job.fine32[at.group * job.fine_rows * 2].lane.data() + at.lane};
+          job.fine32[at.group * TableRows(job) * 2].lane.data() + at.lane};
 }
 
 struct FloatRow {
@@ -130,15 +130,18 @@ HWY_INLINE Bounded RoundBounded(const FloatBlock& block, VF value, VF scale) {
 }
 
 // As Step, with what the float32 rotation needs.
-struct alignas(kRotationLine) FloatStep : Step<RotationElement::kBf16> {
-  static constexpr int64_t kHalfUnits = kUnits / 2;
-  std::array<FloatBlock, kUnits> float_blocks;
+template <int64_t kPairsOf>
+struct alignas(kRotationLine) FloatStep : Step<RotationElement::kBf16, kPairsOf> {
+  using Base = Step<RotationElement::kBf16, kPairsOf>;
+  static constexpr int64_t kHalfUnits = Base::kUnits / 2;
+  std::array<FloatBlock, Base::kUnits> float_blocks;
 
   void Begin(const RotationJob& job, int64_t block_base, int64_t first_pair) {
-    Step::Begin(job, block_base, first_pair);
-    for (int64_t u = 0; u < kUnits; ++u) {
+    Base::Begin(job, block_base, first_pair);
+    for (int64_t u = 0; u < Base::kUnits; ++u) {
       const auto index = static_cast<size_t>(u);
-      float_blocks[index] = MakeFloatBlock(job, blocks[index], pair + u * kFloats, base);
+      float_blocks[index] =
+          MakeFloatBlock(job, this->blocks[index], first_pair + u * kFloats, block_base);
     }
   }
 };
@@ -167,19 +170,20 @@ HWY_INLINE BoundedRow ComputeBoundedRow(const FloatBlock& first, const FloatBloc
 }
 
 // Settles what is open of a row's values of two units, from `unit` on.
-template <Turn kTurn>
-HWY_NOINLINE void SettleFloats(const RotationJob& job, const FloatStep& step, size_t unit,
+template <Turn kTurn, int64_t kPairs>
+HWY_NOINLINE void SettleFloats(const RotationJob& job, const FloatStep<kPairs>& step, size_t unit,
                                int64_t position, BoundedRow* row) {
   const DH dh;
   HWY_ALIGN std::array<uint16_t, kHalves> cosines;
   HWY_ALIGN std::array<uint16_t, kHalves> sines;
   hn::Store(row->cos, dh, cosines.data());
   hn::Store(row->sin, dh, sines.data());
+  const Part part = PartAt(job, step.base, position);
   const auto settle = [&](size_t i) {
-    SettleRow<RotationElement::kBf16, kTurn>(job, step.blocks[unit + i], step.base, position,
-                                             step.pair + static_cast<int64_t>(unit + i) * kFloats,
-                                             cosines.data() + i * kFloats,
-                                             sines.data() + i * kFloats);
+    SettleRow<RotationElement::kBf16, kTurn>(
+        job, PartOf(step.blocks[unit + i], part), part.base, position,
+        step.pair + static_cast<int64_t>(unit + i) * kFloats, cosines.data() + i * kFloats,
+        sines.data() + i * kFloats);
   };
   if (!hn::AllTrue(DF(), row->closed_low)) settle(0);
   if (!hn::AllTrue(DF(), row->closed_high)) settle(1);
@@ -187,41 +191,50 @@ HWY_NOINLINE void SettleFloats(const RotationJob& job, const FloatStep& step, si
   row->sin = hn::Load(dh, sines.data());
 }
 
-template <Turn kTurn, bool kScaled, typename Rows>
-HWY_NOINLINE void FillTurnedFloats(const RotationJob& job, const Rows rows, const FloatStep& step,
-                                   Run run) {
-  constexpr auto kCount = static_cast<size_t>(FloatStep::kHalfUnits);
+template <Turn kTurn, bool kScaled, int64_t kPairs, typename Rows>
+HWY_NOINLINE void FillTurnedFloats(const RotationJob& job, const Rows rows,
+                                   const FloatStep<kPairs>& step, Run run) {
+  constexpr auto kCount = static_cast<size_t>(FloatStep<kPairs>::kHalfUnits);
   using Vectors = std::array<VH, kCount>;
-  const std::array<FloatBlock, 2 * kCount> blocks = step.float_blocks;
-  const int64_t base = step.base;
   const VF scale = hn::Set(DF(), static_cast<float>(job.scale));
   RowWriter<Rows, Vectors> writer(rows, step.pair);
-  for (int64_t p = run.begin; p < run.end; ++p) {
-    Vectors cos;
-    Vectors sin;
-    for (size_t i = 0; i < kCount; ++i) {
-      BoundedRow row =
-          ComputeBoundedRow<kTurn, kScaled>(blocks[2 * i], blocks[2 * i + 1], base, p, scale);
-      if (HWY_UNLIKELY(!hn::AllTrue(DF(), hn::And(row.closed_low, row.closed_high)))) {
-        SettleFloats<kTurn>(job, step, 2 * i, p, &row);
-      }
-      cos[i] = row.cos;
-      sin[i] = row.sin;
+  for (int64_t p = run.begin; p < run.end;) {
+    const Part part = PartAt(job, step.base, p);
+    std::array<FloatBlock, 2 * kCount> blocks = step.float_blocks;
+    for (size_t u = 0; u < 2 * kCount; ++u) {
+      const Block of_part = PartOf(step.blocks[u], part);
+      blocks[u].cos = Demote(of_part.cos);
+      blocks[u].sin = Demote(of_part.sin);
     }
-    writer.Put(cos, sin, p);
+    const int64_t end = std::min(part.base + job.fine_rows, run.end);
+    for (; p < end; ++p) {
+      Vectors cos;
+      Vectors sin;
+      for (size_t i = 0; i < kCount; ++i) {
+        BoundedRow row = ComputeBoundedRow<kTurn, kScaled>(blocks[2 * i], blocks[2 * i + 1],
+                                                           part.base, p, scale);
+        if (HWY_UNLIKELY(!hn::AllTrue(DF(), hn::And(row.closed_low, row.closed_high)))) {
+          SettleFloats<kTurn>(job, step, 2 * i, p, &row);
+        }
+        cos[i] = row.cos;
+        sin[i] = row.sin;
+      }
+      writer.Put(cos, sin, p);
+    }
   }
   writer.PutLate();
 }
 
-template <Turn kTurn, typename Rows>
-void FillScaledFloats(const RotationJob& job, const Rows& rows, const FloatStep& step, Run run) {
+template <Turn kTurn, int64_t kPairs, typename Rows>
+void FillScaledFloats(const RotationJob& job, const Rows& rows, const FloatStep<kPairs>& step,
+                      Run run) {
   if (job.scale == 1) return FillTurnedFloats<kTurn, false>(job, rows, step, run);
   FillTurnedFloats<kTurn, true>(job, rows, step, run);
 }
 
 // REQUIRES: DecidesInFloat(job).
-template <typename Rows>
-void FillStep(const RotationJob& job, const Rows& rows, const FloatStep& step, Run run) {
+template <int64_t kPairs, typename Rows>
+void FillStep(const RotationJob& job, const Rows& rows, const FloatStep<kPairs>& step, Run run) {
   switch (step.turn) {
     case Turn::kExact:
       return FillTurnedFloats<Turn::kExact, false>(job, rows, step, run);
@@ -232,7 +245,7 @@ void FillStep(const RotationJob& job, const Rows& rows, const FloatStep& step, R
     case Turn::kQuintic:
       return FillScaledFloats<Turn::kQuintic>(job, rows, step, run);
     case Turn::kDirect:
-      return FillTurned<RotationElement::kBf16, Turn::kDirect>(job, rows, step, run);
+      return FillTurned<Turn::kDirect>(job, rows, step, run);
   }
 }
 

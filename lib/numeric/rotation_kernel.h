@@ -1,9 +1,10 @@
 // The vector code behind Rotation: 16 pairs at a time, for as many rows as asked.
 //
-// A row of position p is reached by one complex multiplication in double:
-//   e^(i·p·w) = e^(i·base·w) · e^(i·n·w),  p = base + n
-// The second factor comes from a table that the Rotation keeps (`fine`), the first
-// is computed once a block of rows. Each value is then rounded, and those whose
+// A row of position p is reached by complex multiplications in double:
+//   e^(i·p·w) = (e^(i·base·w) · e^(i·m·fine_rows·w)) · e^(i·n·w),  p = base + m·fine_rows + n
+// The factors of m and n come from a table that the Rotation keeps (`fine`), the first
+// is computed once a block of rows; the product in brackets serves fine_rows rows, whose
+// table stays in the first-level cache. Each value is then rounded, and those whose
 // error bound straddles a rounding boundary are handed to `settle`.
 //
 // Bfloat16 has so few digits that the multiplication in float32 nearly always
@@ -15,11 +16,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/numeric/sin_cos.h"
+
 namespace posenc {
 
-// Pairs that stand together in the tables; what is past the last pair is zero.
-// Tables have an even number of groups.
+// Pairs that stand together in the tables; what is past the last pair is zero. Tables
+// have a multiple of kRotationStepGroups groups: the most that are filled together.
 inline constexpr int64_t kRotationGroup = 16;
+inline constexpr int64_t kRotationStepGroups = 4;
 
 struct alignas(64) RotationLanes {
   std::array<double, kRotationGroup> lane = {};
@@ -27,6 +31,8 @@ struct alignas(64) RotationLanes {
 struct alignas(64) RotationFloats {
   std::array<float, kRotationGroup> lane = {};
 };
+
+inline constexpr int64_t kMaxCoarseRows = 16;
 
 enum class RotationElement { kF32, kF64, kF16, kBf16 };
 
@@ -38,11 +44,14 @@ enum class RotationLayout {
   kTwiceAlternating,  // cos[2i] and cos[2i + 1], sin[2i] and sin[2i + 1]
 };
 
-// |vector result - exact| in units of the scale, for rotated values: two table
-// values (kSinCosError each), the scale, the multiplication, and (FLOAT32) what
-// TurnByDelta leaves out. Relative to the value itself, not to the scale, where no
-// term cancels.
+// |vector result - exact| in units of the scale, for rotated values: three values of
+// kSinCosError each, two multiplications (2^-52 of the modulus each: with fused
+// multiply-adds a complex product is within two roundings), the scale (EXACT; 2^-53) or
+// TurnByDelta's roundings and what it leaves out (FLOAT32; 5·2^-53). Relative to the
+// value itself, not to the scale, where no term cancels: there a cosine is at least
+// 0.7, and a sine a sum of terms of one sign.
 inline constexpr double kRotatedError = 0x1p-49;
+static_assert(kRotatedError >= 3 * kSinCosError + 2 * 0x1p-52 + 5 * 0x1p-53);
 
 // Largest FLOAT32 angle that is rotated: its rounding to float32 then moves it by
 // at most 2^-8, for which a short series serves. Shorter ones serve up to the others.
@@ -93,12 +102,14 @@ struct RotationJob {
   bool exact;
   double scale;
   int64_t pairs;
-  int64_t fine_rows;              // a power of two
+  int64_t fine_rows;              // a power of two up to 64
+  int64_t coarse_rows;            // a power of two up to kMaxCoarseRows
   const RotationLanes* turns_hi;  // [groups], turns per position
   const RotationLanes* turns_lo;
   const RotationFloats* inv_freq;  // [groups], FLOAT32 only
-  const RotationLanes* fine;       // [groups, fine_rows, 2]: cos, sin of n·w
-  const RotationFloats* fine32;    // the same in float32
+  // [groups, fine_rows + coarse_rows, 2]: cos, sin of n·w, then of m·fine_rows·w.
+  const RotationLanes* fine;
+  const RotationFloats* fine32;  // the same in float32
   // The rows.
   int64_t first;
   int64_t count;
@@ -123,9 +134,8 @@ bool HasRotationKernel();
 // REQUIRES: HasRotationKernel().
 void RunRotationKernel(const RotationJob& job);
 
-// Writes the fine table of the groups: [groups, fine_rows, 2]. REQUIRES: the same.
-void FillFineTable(const RotationLanes* turns_hi, const RotationLanes* turns_lo, int64_t groups,
-                   int64_t fine_rows, RotationLanes* fine);
+// Writes the job's table `fine`, of the first `groups`. REQUIRES: the same.
+void FillFineTable(const RotationJob& job, int64_t groups, RotationLanes* fine);
 
 }  // namespace posenc
 

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 
 #include "hwy/highway.h"
 #include "lib/numeric/rotation_kernel.h"
@@ -33,10 +34,15 @@ struct Block {
   VF least;     // values nearer to zero have lost their relative precision
   VF inv_freq;  // FLOAT32 only
   const double* fine;
+  const double* coarse;
 };
 
 // Doubles between two rows of a fine table.
 constexpr int64_t kFineStride = 2 * kRotationGroup;
+
+// Rows of a block, and of a group's table.
+HWY_INLINE int64_t BlockRows(const RotationJob& job) { return job.fine_rows * job.coarse_rows; }
+HWY_INLINE int64_t TableRows(const RotationJob& job) { return job.fine_rows + job.coarse_rows; }
 
 // Where the pairs from `pair` on stand in the tables.
 struct Lanes {
@@ -58,7 +64,7 @@ HWY_INLINE Block MakeBlock(const RotationJob& job, int64_t pair, int64_t base, f
   const double scale = job.exact ? job.scale : 1.0;
   const VD s = hn::Set(d, scale);
   // In the first eighth of a turn no term cancels another.
-  const VD last = hn::Set(d, static_cast<double>(base + job.fine_rows));
+  const VD last = hn::Set(d, static_cast<double>(base + BlockRows(job)));
   const VD near_zero = hn::Set(d, std::max(scale * kLeastRotated, static_cast<double>(min_normal)));
   const VD far_from_zero = hn::Set(d, static_cast<double>(min_normal));
   const auto least = [&](VD turns) HWY_ATTR {
@@ -66,11 +72,13 @@ HWY_INLINE Block MakeBlock(const RotationJob& job, int64_t pair, int64_t base, f
     return hn::IfThenZeroElse(hn::Eq(turns, hn::Zero(d)),
                               hn::IfThenElse(small, far_from_zero, near_zero));
   };
+  const double* fine = job.fine[at.group * TableRows(job) * 2].lane.data() + at.lane;
   return {{hn::Mul(low.cos, s), hn::Mul(high.cos, s)},
           {hn::Mul(low.sin, s), hn::Mul(high.sin, s)},
           Demote({least(hi.low), least(hi.high)}),
           job.exact ? hn::Zero(DF()) : hn::Load(DF(), job.inv_freq[at.group].lane.data() + at.lane),
-          job.fine[at.group * job.fine_rows * 2].lane.data() + at.lane};
+          fine,
+          fine + job.fine_rows * kFineStride};
 }
 
 struct Row {
@@ -78,14 +86,31 @@ struct Row {
   Pair sin;
 };
 
-// e^(i·base·w) · e^(i·n·w).
-HWY_INLINE Row Rotate(const Block& block, const double* fine) {
-  const Pair c = LoadPair(fine);
-  const Pair s = LoadPair(fine + kRotationGroup);
+// e^(i·base·w) · e^(i·n·w), the second from a row of a table.
+HWY_INLINE Row Rotate(const Block& block, const double* row) {
+  const Pair c = LoadPair(row);
+  const Pair s = LoadPair(row + kRotationGroup);
   return {{hn::NegMulAdd(block.sin.low, s.low, hn::Mul(block.cos.low, c.low)),
            hn::NegMulAdd(block.sin.high, s.high, hn::Mul(block.cos.high, c.high))},
           {hn::MulAdd(block.cos.low, s.low, hn::Mul(block.sin.low, c.low)),
            hn::MulAdd(block.cos.high, s.high, hn::Mul(block.sin.high, c.high))}};
+}
+
+// fine_rows rows of a block.
+struct Part {
+  int64_t base;
+  int64_t index;
+};
+
+HWY_INLINE Part PartAt(const RotationJob& job, int64_t block_base, int64_t position) {
+  const int64_t base = position & -job.fine_rows;
+  return {base, (base - block_base) / job.fine_rows};
+}
+
+// The block as the part's rows begin with it.
+HWY_INLINE Block PartOf(const Block& block, Part part) {
+  const Row base = Rotate(block, block.coarse + part.index * kFineStride);
+  return {base.cos, base.sin, block.least, block.inv_freq, block.fine, block.coarse};
 }
 
 // What happens to a rotated row. FLOAT32: how many terms of the series of cosine and
@@ -129,7 +154,7 @@ HWY_INLINE void TurnByDelta(VD delta, VD* cos, VD* sin) {
 HWY_INLINE Turn TurnOf(const RotationJob& job, int64_t base, int64_t pair, int64_t pairs) {
   constexpr int64_t kExactIntegers = int64_t{1} << 24;  // of float32
   if (job.exact) return Turn::kExact;
-  const int64_t end = base + job.fine_rows;
+  const int64_t end = base + BlockRows(job);
   if (base <= -kExactIntegers || end > kExactIntegers) return Turn::kDirect;
   float largest = 0;
   for (int64_t i = pair; i < pair + pairs; ++i) {
@@ -181,10 +206,15 @@ struct Scale {
       : is_one(scale == 1), factor(hn::Set(DF(), static_cast<float>(scale))) {}
 };
 
+template <bool kExact>
+HWY_INLINE Rounded Scaled(VF cos, VF sin, [[maybe_unused]] const Scale& scale) {
+  if (kExact || scale.is_one) return {cos, sin};
+  return {hn::Mul(cos, scale.factor), hn::Mul(sin, scale.factor)};
+}
+
 // Tells `closed` (ClosedLanes, AllClosed) about them.
 template <RotationElement kElement, bool kExact, class Closed>
-HWY_INLINE Rounded RoundRow(const Row& row, VF least, [[maybe_unused]] const Scale& scale,
-                            Closed* closed) {
+HWY_INLINE Rounded RoundRow(const Row& row, VF least, const Scale& scale, Closed* closed) {
   const VF cos = Demote(row.cos);
   const VF sin = Demote(row.sin);
   if constexpr (!kExact || kElement == RotationElement::kF32) {
@@ -194,8 +224,28 @@ HWY_INLINE Rounded RoundRow(const Row& row, VF least, [[maybe_unused]] const Sca
     const MF on_tie = hn::Or(OnTieOfShorter<kDropped>(cos), OnTieOfShorter<kDropped>(sin));
     closed->Add(hn::AndNot(on_tie, hn::Ge(MinMagnitude(cos, sin), least)));
   }
-  if (kExact || scale.is_one) return {cos, sin};
-  return {hn::Mul(cos, scale.factor), hn::Mul(sin, scale.factor)};
+  return Scaled<kExact>(cos, sin, scale);
+}
+
+// Whether both ends of each value's error interval round to one float32: of most values
+// that the quick tests leave open they do.
+HWY_INLINE bool RoundsOneWay(const Row& row, VF least, double scale) {
+  const DD d;
+  const DU du;
+  // As far as in SettleRow.
+  const Pair leasts = Promote(least);
+  const auto rounds_one_way = [&](const Pair& v) HWY_ATTR {
+    const auto error = [&](VD value, VD smallest) HWY_ATTR {
+      const auto cancels = hn::Gt(smallest, hn::Set(d, 0.5 * scale * kLeastRotated));
+      return hn::Mul(hn::Set(d, kRotatedError),
+                     hn::IfThenElse(cancels, hn::Set(d, scale), hn::Abs(value)));
+    };
+    const Pair errors = {error(v.low, leasts.low), error(v.high, leasts.high)};
+    const VF from = Demote({hn::Sub(v.low, errors.low), hn::Sub(v.high, errors.high)});
+    const VF to = Demote({hn::Add(v.low, errors.low), hn::Add(v.high, errors.high)});
+    return hn::Eq(hn::BitCast(du, from), hn::BitCast(du, to));
+  };
+  return hn::AllTrue(du, hn::And(rounds_one_way(row.cos), rounds_one_way(row.sin)));
 }
 
 // kFloats elements each of a row, the open ones settled. Computes everything again:
@@ -237,18 +287,33 @@ HWY_NOINLINE void SettleRow(const RotationJob& job, const Block& block, int64_t 
   }
 }
 
-// Pairs that fill whole lines of memory, and at least a group.
+// Past the caches, some processors write neighbouring lines in pairs, and one whose
+// neighbour comes later takes nearly twice as long.
+constexpr size_t kStepBytes = 2 * kRotationLine;
+
+// As many as a step's pairs may be without running out of registers.
+constexpr int64_t kMaxStepPairs = HWY_TARGET == HWY_AVX3 ? 64 : 32;
+static_assert(kMaxStepPairs <= kRotationStepGroups * kRotationGroup);
+
 template <RotationElement kElement>
 constexpr int64_t StepPairs() {
-  constexpr auto kPerLine =
-      static_cast<int64_t>(kRotationLine / sizeof(typename Element<kElement>::Type));
-  return std::max(kRotationGroup, kPerLine);
+  constexpr auto kPerStep =
+      static_cast<int64_t>(kStepBytes / sizeof(typename Element<kElement>::Type));
+  return std::clamp(kPerStep, kRotationGroup, kMaxStepPairs);
+}
+
+// What fewer pairs than a step's are filled by.
+template <RotationElement kElement>
+constexpr int64_t NarrowStepPairs() {
+  return kElement == RotationElement::kBf16 ? 2 * kRotationGroup : kRotationGroup;
 }
 
 // A step's pairs in a block of rows.
-template <RotationElement kElement>
+template <RotationElement kElementOf, int64_t kPairsOf>
 struct alignas(kRotationLine) Step {
-  static constexpr int64_t kUnits = StepPairs<kElement>() / kFloats;
+  static constexpr RotationElement kElement = kElementOf;
+  static constexpr int64_t kPairs = kPairsOf;
+  static constexpr int64_t kUnits = kPairs / kFloats;
   int64_t base;
   int64_t pair;
   Turn turn;
@@ -257,7 +322,7 @@ struct alignas(kRotationLine) Step {
   void Begin(const RotationJob& job, int64_t block_base, int64_t first_pair) {
     base = block_base;
     pair = first_pair;
-    turn = TurnOf(job, base, pair, StepPairs<kElement>());
+    turn = TurnOf(job, base, pair, kPairs);
     const float min_normal = job.exact ? Element<kElement>::kMinNormal : 0x1p-126f;
     for (int64_t u = 0; u < kUnits; ++u) {
       blocks[static_cast<size_t>(u)] = MakeBlock(job, pair + u * kFloats, base, min_normal);
@@ -271,70 +336,113 @@ struct Run {
   int64_t end;
 };
 
-// A row's share of the step, the open ones of it settled.
-template <RotationElement kElement, Turn kTurn, typename Rows>
-HWY_NOINLINE void SettleStep(const RotationJob& job, const Rows& rows, const Step<kElement>& step,
-                             int64_t position) {
-  HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> cos;
-  HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> sin;
-  int64_t pair = step.pair;
-  for (const Block& block : step.blocks) {
-    SettleRow<kElement, kTurn>(job, block, step.base, position, pair, cos.data(), sin.data());
-    Elements<kElement> cosines;
-    Elements<kElement> sines;
-    LoadAll(cos.data(), &cosines);
-    LoadAll(sin.data(), &sines);
-    rows.Put(cosines, sines, position, pair);
-    pair += kFloats;
+// Which rows of a block the quick tests left open, a bit for each: noted without a
+// branch, which would be mispredicted nearly each time that it is taken.
+class OpenRows {
+ public:
+  HWY_INLINE void Set(Part part, uint64_t rows) {
+    of_parts_[static_cast<size_t>(part.index)] = rows;
+    any_ |= rows;
   }
+
+  bool any() const { return any_ != 0; }
+
+  // Calls `visit` with the part and the position of each.
+  template <class Visit>
+  void ForEach(const RotationJob& job, int64_t block_base, const Visit& visit) const {
+    for (int64_t i = 0; i < job.coarse_rows; ++i) {
+      const Part part = {block_base + i * job.fine_rows, i};
+      for (uint64_t rows = of_parts_[static_cast<size_t>(i)]; rows != 0; rows &= rows - 1) {
+        visit(part, part.base + std::countr_zero(rows));
+      }
+    }
+  }
+
+ private:
+  std::array<uint64_t, kMaxCoarseRows> of_parts_ = {};
+  uint64_t any_ = 0;
+};
+
+// Of rows that stand where they belong: what does not round one way is settled, and
+// written again.
+template <Turn kTurn, RotationElement kElement, int64_t kPairs, typename Rows>
+HWY_NOINLINE void SettleRows(const RotationJob& job, const Rows& rows,
+                             const Step<kElement, kPairs>& step, const OpenRows& open) {
+  constexpr bool kToFloat = kTurn != Turn::kExact || kElement == RotationElement::kF32;
+  const double scale = job.exact ? job.scale : 1.0;
+  open.ForEach(job, step.base, [&](Part part, int64_t position) HWY_ATTR {
+    int64_t pair = step.pair - kFloats;
+    for (const Block& of_step : step.blocks) {
+      pair += kFloats;
+      const Block block = PartOf(of_step, part);
+      if (kToFloat &&
+          RoundsOneWay(ComputeRow<kTurn>(block, part.base, position), block.least, scale)) {
+        continue;
+      }
+      HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> cos;
+      HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> sin;
+      SettleRow<kElement, kTurn>(job, block, part.base, position, pair, cos.data(), sin.data());
+      Elements<kElement> cosines;
+      Elements<kElement> sines;
+      LoadAll(cos.data(), &cosines);
+      LoadAll(sin.data(), &sines);
+      rows.Put(cosines, sines, position, pair);
+    }
+  });
 }
 
 // The units of a row are put together: so lines of memory are written whole.
-template <RotationElement kElement, Turn kTurn, typename Rows>
-HWY_NOINLINE void FillTurned(const RotationJob& job, const Rows rows, const Step<kElement>& step,
-                             Run run) {
+template <Turn kTurn, RotationElement kElement, int64_t kPairs, typename Rows>
+HWY_NOINLINE void FillTurned(const RotationJob& job, const Rows rows,
+                             const Step<kElement, kPairs>& step, Run run) {
   using E = Element<kElement>;
-  constexpr auto kUnits = static_cast<size_t>(Step<kElement>::kUnits);
+  constexpr auto kUnits = static_cast<size_t>(kPairs / kFloats);
   using Vectors = std::array<typename E::Vector, kUnits * E::kVectors>;
-  const std::array<Block, kUnits> blocks = step.blocks;
-  const int64_t base = step.base;
   const Scale scale(job.scale);
   RowWriter<Rows, Vectors> writer(rows, step.pair);
-  for (int64_t p = run.begin; p < run.end; ++p) {
-    AllClosed closed;
-    Vectors cos;
-    Vectors sin;
-    for (size_t u = 0; u < kUnits; ++u) {
-      const Rounded rounded = RoundRow<kElement, kTurn == Turn::kExact>(
-          ComputeRow<kTurn>(blocks[u], base, p), blocks[u].least, scale, &closed);
-      E::From(rounded.cos, cos.data() + u * E::kVectors);
-      E::From(rounded.sin, sin.data() + u * E::kVectors);
-    }
-    if (HWY_LIKELY(closed.Get())) {
+  OpenRows open;
+  for (int64_t p = run.begin; p < run.end;) {
+    const Part part = PartAt(job, step.base, p);
+    std::array<Block, kUnits> blocks;
+    for (size_t u = 0; u < kUnits; ++u) blocks[u] = PartOf(step.blocks[u], part);
+    const int64_t end = std::min(part.base + job.fine_rows, run.end);
+    uint64_t open_rows = 0;
+    for (; p < end; ++p) {
+      AllClosed closed;
+      Vectors cos;
+      Vectors sin;
+      for (size_t u = 0; u < kUnits; ++u) {
+        const Rounded rounded = RoundRow<kElement, kTurn == Turn::kExact>(
+            ComputeRow<kTurn>(blocks[u], part.base, p), blocks[u].least, scale, &closed);
+        E::From(rounded.cos, cos.data() + u * E::kVectors);
+        E::From(rounded.sin, sin.data() + u * E::kVectors);
+      }
       writer.Put(cos, sin, p);
-    } else {
-      SettleStep<kElement, kTurn>(job, rows, step, p);
+      open_rows |= uint64_t{!closed.Get()} << (p - part.base);
     }
+    open.Set(part, open_rows);
   }
   writer.PutLate();
+  if (open.any()) SettleRows<kTurn>(job, rows, step, open);
 }
 
-template <RotationElement kElement, typename Rows>
-void FillStep(const RotationJob& job, const Rows& rows, const Step<kElement>& step, Run run) {
+template <RotationElement kElement, int64_t kPairs, typename Rows>
+void FillStep(const RotationJob& job, const Rows& rows, const Step<kElement, kPairs>& step,
+              Run run) {
   switch (step.turn) {
     case Turn::kExact:
       if constexpr (kElement != RotationElement::kF64) {
-        FillTurned<kElement, Turn::kExact>(job, rows, step, run);
+        FillTurned<Turn::kExact>(job, rows, step, run);
       }
       return;
     case Turn::kQuadratic:
-      return FillTurned<kElement, Turn::kQuadratic>(job, rows, step, run);
+      return FillTurned<Turn::kQuadratic>(job, rows, step, run);
     case Turn::kCubic:
-      return FillTurned<kElement, Turn::kCubic>(job, rows, step, run);
+      return FillTurned<Turn::kCubic>(job, rows, step, run);
     case Turn::kQuintic:
-      return FillTurned<kElement, Turn::kQuintic>(job, rows, step, run);
+      return FillTurned<Turn::kQuintic>(job, rows, step, run);
     case Turn::kDirect:
-      return FillTurned<kElement, Turn::kDirect>(job, rows, step, run);
+      return FillTurned<Turn::kDirect>(job, rows, step, run);
   }
 }
 

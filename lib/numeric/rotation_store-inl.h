@@ -164,8 +164,13 @@ class Rows {
       for (size_t i = 0; i < kCount; ++i) PutVector(v[i], out + static_cast<int64_t>(i) * kLanes);
       return;
     }
-    for (size_t i = 0; valid > 0; ++i, out += kLanes, valid -= kLanes) {
-      valid >= kLanes ? PutVector(v[i], out) : PutPart(v[i], out, valid);
+    for (size_t i = 0; i < kCount; ++i) {  // (constants: any other index keeps `v` in memory)
+      const int64_t start = static_cast<int64_t>(i) * kLanes;
+      if (valid >= start + kLanes) {
+        PutVector(v[i], out + start);
+      } else if (valid > start) {
+        PutPart(v[i], out + start, valid - start);
+      }
     }
   }
 
@@ -180,7 +185,7 @@ class Rows {
   static HWY_INLINE void PutPart(V v, T* out, int64_t valid) {
     const hn::DFromV<V> d;
     HWY_ALIGN std::array<T, hn::MaxLanes(hn::DFromV<V>())> whole;
-    hn::StoreU(v, d, whole.data());
+    hn::Store(v, d, whole.data());
     std::copy_n(whole.data(), valid, out);
   }
 

@@ -16,29 +16,47 @@
 namespace posenc {
 namespace {
 
+using ::testing::Gt;
 using ::testing::Le;
 using testing::Real;
 
-TEST(RotationKernelBoundsTest, OneComplexMultiplicationKeepsItsBound) {
+// As the kernel multiplies.
+DoubleSinCos Product(const DoubleSinCos& a, const DoubleSinCos& b) {
+  return {.sin = std::fma(a.cos, b.sin, a.sin * b.cos),
+          .cos = std::fma(-a.sin, b.sin, a.cos * b.cos)};
+}
+
+TEST(RotationKernelBoundsTest, TwoComplexMultiplicationsKeepTheirBound) {
   double worst = 0;
+  double worst_relative = 0;  // in the first eighth of a turn
   for (int i = 0; i < 64; ++i) {
     const WideFloat turns =
         Pow(WideFloat::From(5e5), WideFloat::From(-i / 64.0)) * kWideInverseTwoPi;
     const DoubleDouble rate = DoubleDouble::From(turns);
-    for (const int64_t base : {0, 64, 4096, 131008, 2147483584}) {
-      const DoubleSinCos at_base = SinCosOfTurns(static_cast<double>(base), rate);
-      for (int64_t n = 0; n < 64; n += 7) {
-        const DoubleSinCos fine = SinCosOfTurns(static_cast<double>(n), rate);
-        const double cos = at_base.cos * fine.cos - at_base.sin * fine.sin;
-        const double sin = at_base.sin * fine.cos + at_base.cos * fine.sin;
-        const Real angle = Real(2.0) * Real::Pi() * Real(turns) * Real::FromInt(base + n);
-        worst = std::max({worst, Abs(Real(cos) - Cos(angle)).ToDouble(),
-                          Abs(Real(sin) - Sin(angle)).ToDouble()});
+    const auto at = [&](int64_t position) {
+      return SinCosOfTurns(static_cast<double>(position), rate);
+    };
+    for (const int64_t base : {0, 512, 4096, 131072 - 512, 2147483136}) {
+      for (int64_t coarse = 0; coarse < 512; coarse += 96) {
+        const DoubleSinCos part = Product(at(base), at(coarse));
+        for (int64_t fine = 0; fine < 32; fine += 5) {
+          const DoubleSinCos got = Product(part, at(fine));
+          const int64_t position = base + coarse + fine;
+          const Real angle = Real(2.0) * Real::Pi() * Real(turns) * Real::FromInt(position);
+          const double cos_error = Abs(Real(got.cos) - Cos(angle)).ToDouble();
+          const double sin_error = Abs(Real(got.sin) - Sin(angle)).ToDouble();
+          worst = std::max({worst, cos_error, sin_error});
+          if (position == 0 || static_cast<double>(base + 512) * rate.hi >= 0.125) continue;
+          worst_relative = std::max({worst_relative, cos_error / got.cos, sin_error / got.sin});
+        }
       }
     }
   }
   RecordProperty("worst_log2", std::to_string(std::log2(worst)));
+  RecordProperty("worst_relative_log2", std::to_string(std::log2(worst_relative)));
   EXPECT_THAT(worst, Le(kRotatedError));
+  EXPECT_THAT(worst_relative, Le(kRotatedError));
+  EXPECT_THAT(worst_relative, Gt(0.0));
 }
 
 TEST(RotationKernelBoundsTest, RoundingMovesARotatedAngleByLittle) {

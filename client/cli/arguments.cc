@@ -91,8 +91,8 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
   app->add_option("--dtype", arguments->dtype,
                   "f32, f64, f16, bf16, i32 (or float32, torch.float32, ...); auto: the config's");
   app->add_option("--layout", arguments->layout,
-                  "cos_sin, cos_and_sin_half, cos_and_sin_full, pairs, inv_freq, table, slopes, "
-                  "bias, bias_vector, buckets, bucket_vector");
+                  "how the values stand (cos_sin, cos_and_sin_full, pairs, inv_freq, slopes, bias, "
+                  "...: the README has each encoding's)");
   CLI::Option* profile = app->add_option("--profile", arguments->profile,
                                          "a serving stack that fills in what is left open: "
                                          "flashinfer, hf, onnx, sglang, trtllm, vllm");

@@ -1,12 +1,14 @@
 #include "client/cli/names.h"
 
 #include <array>
+#include <string>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/cli/exit_code.h"
+#include "google/protobuf/descriptor.h"
 
 namespace posenc::cli {
 namespace {
@@ -26,6 +28,17 @@ constexpr std::array kDTypeNames = std::to_array<DTypeName>({
     {"i32", v1::DTYPE_I32},          {"int32", v1::DTYPE_I32},   {"int", v1::DTYPE_I32},
     {"bool", v1::DTYPE_BOOL},
 });
+
+// All of the proto's, as this flag takes them.
+std::string LayoutNames() {
+  std::string names;
+  const google::protobuf::EnumDescriptor& layouts = *v1::Layout_descriptor();
+  for (int i = 1; i < layouts.value_count(); ++i) {  // the first is UNSPECIFIED
+    absl::StrAppend(&names, i == 1 ? "" : ", ",
+                    absl::AsciiStrToLower(absl::StripPrefix(layouts.value(i)->name(), "LAYOUT_")));
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -47,10 +60,7 @@ absl::StatusOr<v1::Layout> ParseLayout(absl::string_view name) {
        layout != v1::LAYOUT_UNSPECIFIED)) {
     return layout;
   }
-  return UsageError(absl::StrCat(
-      "--layout: must be cos_sin, cos_and_sin_half, cos_and_sin_full, pairs, inv_freq, table, "
-      "slopes, bias, bias_vector, buckets or bucket_vector, got ",
-      name));
+  return UsageError(absl::StrCat("--layout: must be one of ", LayoutNames(), ", got ", name));
 }
 
 absl::StatusOr<v1::Arithmetic> ParseArithmetic(absl::string_view name) {

@@ -33,6 +33,11 @@ bool IsOfKernel(const RopeRows& source, v1::Layout layout) {
          layout != v1::LAYOUT_ROTATION_MATRIX;
 }
 
+// Whether the two of a value are neighbours, where it stands twice.
+bool Alternates(v1::Layout layout, v1::Pairing pairing) {
+  return layout == v1::LAYOUT_COS_AND_SIN_FULL && pairing == v1::PAIRING_INTERLEAVED;
+}
+
 // How it is to. REQUIRES: IsOfKernel.
 template <typename Element>
 RotationRows<Element> KernelRows(v1::Layout layout, v1::Pairing pairing, int64_t half,
@@ -46,10 +51,11 @@ RotationRows<Element> KernelRows(v1::Layout layout, v1::Pairing pairing, int64_t
       kernel.sin = rows.out[1];
       break;
     case v1::LAYOUT_COS_AND_SIN_FULL:
+    case v1::LAYOUT_COS_AND_SIN_REPEATED:
       kernel.cos = out;
       kernel.sin = rows.out[1];
-      kernel.layout = pairing == v1::PAIRING_INTERLEAVED ? RotationLayout::kTwiceAlternating
-                                                         : RotationLayout::kTwice;
+      kernel.layout =
+          Alternates(layout, pairing) ? RotationLayout::kTwiceAlternating : RotationLayout::kTwice;
       break;
     case v1::LAYOUT_PAIRS:
       kernel.cos = out;
@@ -69,9 +75,8 @@ RotationRows<Element> KernelRows(v1::Layout layout, v1::Pairing pairing, int64_t
 
 // values [half] as [v0 v1 … v0 v1 …] or [v0 v0 v1 v1 …].
 template <typename Element>
-void SpreadTwice(v1::Pairing pairing, const Element* values, int64_t half, Element* out) {
+void SpreadTwice(bool alternates, const Element* values, int64_t half, Element* out) {
   for (int64_t i = 0; i < half; ++i) {
-    const bool alternates = pairing == v1::PAIRING_INTERLEAVED;
     out[alternates ? 2 * i : i] = values[i];
     out[alternates ? 2 * i + 1 : half + i] = values[i];
   }
@@ -105,8 +110,9 @@ void SpreadRow(v1::Layout layout, v1::Pairing pairing, int64_t half, const Eleme
       if (out[1] != nullptr) std::copy_n(sin, half, out[1]);
       return;
     case v1::LAYOUT_COS_AND_SIN_FULL:
-      if (out[0] != nullptr) SpreadTwice(pairing, cos, half, out[0]);
-      if (out[1] != nullptr) SpreadTwice(pairing, sin, half, out[1]);
+    case v1::LAYOUT_COS_AND_SIN_REPEATED:
+      if (out[0] != nullptr) SpreadTwice(Alternates(layout, pairing), cos, half, out[0]);
+      if (out[1] != nullptr) SpreadTwice(Alternates(layout, pairing), sin, half, out[1]);
       return;
     case v1::LAYOUT_PAIRS:
       return SpreadPairs(cos, sin, half, out[0]);
@@ -228,9 +234,9 @@ void FillParts(const RopeRows& source, v1::Pairing pairing, const TableShape& sh
 }  // namespace
 
 std::vector<v1::Layout> RopeRowLayouts() {
-  return {v1::LAYOUT_COS_SIN,        v1::LAYOUT_COS_AND_SIN_HALF, v1::LAYOUT_COS_AND_SIN_FULL,
-          v1::LAYOUT_PAIRS,          v1::LAYOUT_PAIRS_FULL,       v1::LAYOUT_SIN_COS,
-          v1::LAYOUT_ROTATION_MATRIX};
+  return {v1::LAYOUT_COS_SIN,         v1::LAYOUT_COS_AND_SIN_HALF,    v1::LAYOUT_COS_AND_SIN_FULL,
+          v1::LAYOUT_PAIRS,           v1::LAYOUT_PAIRS_FULL,          v1::LAYOUT_SIN_COS,
+          v1::LAYOUT_ROTATION_MATRIX, v1::LAYOUT_COS_AND_SIN_REPEATED};
 }
 
 std::vector<Tensor> RopeTensors(v1::Layout layout, v1::DType dtype, int64_t rotary_dim,
@@ -247,6 +253,7 @@ std::vector<Tensor> RopeTensors(v1::Layout layout, v1::DType dtype, int64_t rota
     case v1::LAYOUT_COS_AND_SIN_HALF:
       return {rows("cos_cache", half), rows("sin_cache", half)};
     case v1::LAYOUT_COS_AND_SIN_FULL:
+    case v1::LAYOUT_COS_AND_SIN_REPEATED:
       return {rows("cos", rotary_dim), rows("sin", rotary_dim)};
     case v1::LAYOUT_PAIRS: {
       Tensor pairs = rows("freqs_cis", rotary_dim);

@@ -5,6 +5,7 @@
 //   SIN_COS           [s0 s1 … c0 c1 …]
 //   COS_AND_SIN_HALF  [c0 c1 …]                  and the sines as another tensor
 //   COS_AND_SIN_FULL  [c0 c1 … c0 c1 …] (HALF) or [c0 c0 c1 c1 …] (INTERLEAVED), ditto
+//   COS_AND_SIN_REPEATED  [c0 c1 … c0 c1 …], ditto
 //   PAIRS             [c0 s0 c1 s1 …]
 //   PAIRS_FULL        [c0 s0 c1 s1 … c0 s0 c1 s1 …]
 //   ROTATION_MATRIX   [c0 -s0 s0 c0 c1 -s1 s1 c1 …]

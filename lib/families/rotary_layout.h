@@ -65,6 +65,11 @@ void WriteRotaryRow(v1::Layout layout, size_t tensor, const RotaryLayout& rotary
     case v1::LAYOUT_COS_AND_SIN_FULL:
       for (const uint32_t pair : rotary.channel_pairs) *out++ = tensor == 0 ? cos[pair] : sin[pair];
       return;
+    case v1::LAYOUT_COS_AND_SIN_REPEATED: {
+      const std::span<const T> values = tensor == 0 ? cos : sin;
+      std::copy_n(values.data(), values.size(), std::copy_n(values.data(), values.size(), out));
+      return;
+    }
     case v1::LAYOUT_PAIRS_FULL:
     case v1::LAYOUT_PAIRS:
       for (int times = layout == v1::LAYOUT_PAIRS ? 1 : 2; times > 0; --times) {

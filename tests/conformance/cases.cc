@@ -53,6 +53,9 @@ constexpr Text kCases[] = {
     {"rope.ntk.mixed.pairs_full",
      R"(spec { rope { head_dim: 64 ntk { factor: 8 mixed_b: 0.625 } } }
         selection { position_range { end: 2000 } } format { layout: LAYOUT_PAIRS_FULL })"},
+    {"rope.interleaved.repeated.bf16",
+     R"(spec { rope { head_dim: 80 pairing: PAIRING_INTERLEAVED } } selection { position_range {
+        end: 3000 } } format { layout: LAYOUT_COS_AND_SIN_REPEATED dtype: DTYPE_BF16 })"},
     {"rope.empty", R"(spec { rope { head_dim: 128 } }
                       selection { position_range { begin: 9 end: 9 } })"},
     {"sinusoidal.paper.f32",

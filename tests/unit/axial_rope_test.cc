@@ -177,7 +177,9 @@ TEST(AxialRopeTest, LayoutsArePermutationsOfOneAnother) {
     const std::string spec = Axial(preset, 16, "token_order: GRID_TOKEN_ORDER_ROW_MAJOR");
     const auto half = FillTable(Spec(spec), grid, Format("layout: LAYOUT_COS_AND_SIN_HALF"));
     const auto full = FillTable(Spec(spec), grid, Format("layout: LAYOUT_COS_AND_SIN_FULL"));
-    ASSERT_TRUE(half.ok() && full.ok());
+    const auto repeated =
+        FillTable(Spec(spec), grid, Format("layout: LAYOUT_COS_AND_SIN_REPEATED"));
+    ASSERT_TRUE(half.ok() && full.ok() && repeated.ok());
     const auto packed = FillOne(spec, grid, "layout: LAYOUT_COS_SIN").As<float>();
     const auto pairs = FillOne(spec, grid, "layout: LAYOUT_PAIRS").As<float>();
     const auto sines_first = FillOne(spec, grid, "layout: LAYOUT_SIN_COS").As<float>();
@@ -185,10 +187,13 @@ TEST(AxialRopeTest, LayoutsArePermutationsOfOneAnother) {
     for (size_t tensor = 0; tensor < 2; ++tensor) {
       const auto values = half->tensors[tensor].As<float>();
       const auto doubled = full->tensors[tensor].As<float>();
+      const auto twice = repeated->tensors[tensor].As<float>();
       for (size_t i = 0; i < values.size(); ++i) {
         const size_t row = i / 8;
         const size_t pair = i % 8;
         EXPECT_EQ(packed[row * 16 + tensor * 8 + pair], values[i]);
+        EXPECT_EQ(twice[row * 16 + pair], values[i]);
+        EXPECT_EQ(twice[row * 16 + 8 + pair], values[i]);
         EXPECT_EQ(pairs[row * 16 + 2 * pair + tensor], values[i]);
         EXPECT_EQ(sines_first[row * 16 + (1 - tensor) * 8 + pair], values[i]);
         const float* matrix = matrices.data() + row * 32 + 4 * pair;

@@ -102,7 +102,7 @@ TEST(FillColdTest, RopeOfEveryLayout) {
                            "rope { head_dim: 96 arithmetic: ARITHMETIC_EXACT }",
                            "rope { head_dim: 46 pairing: PAIRING_INTERLEAVED }"}) {
     for (const char* layout : {"COS_SIN", "SIN_COS", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL",
-                               "PAIRS", "ROTATION_MATRIX", "INV_FREQ"}) {
+                               "COS_AND_SIN_REPEATED", "PAIRS", "ROTATION_MATRIX", "INV_FREQ"}) {
       for (const std::string& dtype : kFloats) {
         const std::string format = "layout: LAYOUT_" + std::string(layout) + " dtype: " + dtype;
         ExpectColdIsHot(spec, SelectRange(1000, 1150), format, 3);

@@ -100,8 +100,9 @@ TEST(MropeTest, EqualPositionsAreTheRopeInEveryLayout) {
     const bool xdrope = options.find("XDROPE") != std::string::npos;
     const size_t axes = xdrope ? 4 : 3;
     for (const std::string& rope : ropes) {
-      for (const char* layout : {"COS_SIN", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS",
-                                 "PAIRS_FULL", "SIN_COS", "ROTATION_MATRIX"}) {
+      for (const char* layout :
+           {"COS_SIN", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS", "PAIRS_FULL", "SIN_COS",
+            "ROTATION_MATRIX", "COS_AND_SIN_REPEATED"}) {
         if (xdrope && std::string(layout) != "COS_AND_SIN_FULL") continue;
         const auto format = Format(absl::StrCat("layout: LAYOUT_", layout, " dtype: DTYPE_BF16"));
         const std::vector<int64_t> ids = {0, 1, 77, 4099};

@@ -42,8 +42,9 @@ std::vector<std::byte> Joined(const std::vector<std::byte>& a, const std::vector
 // vLLM concatenates the short list's rows of the training length and the long list's rows.
 TEST(RopeRowsTest, ShortThenLongIsTheTwoTablesOneAfterTheOther) {
   for (const char* arithmetic : {"", "arithmetic: ARITHMETIC_EXACT"}) {
-    for (const char* layout : {"COS_SIN", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS",
-                               "PAIRS_FULL", "SIN_COS", "ROTATION_MATRIX"}) {
+    for (const char* layout :
+         {"COS_SIN", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS", "PAIRS_FULL", "SIN_COS",
+          "ROTATION_MATRIX", "COS_AND_SIN_REPEATED"}) {
       for (const char* dtype : {"F32", "F64", "F16", "BF16"}) {
         const auto format =
             Format(absl::StrCat("layout: LAYOUT_", layout, " dtype: DTYPE_", dtype));
@@ -245,6 +246,31 @@ TEST(RopeRowsTest, PairsFullIsEachRowOfPairsTwice) {
   const auto values = full.As<float>();
   for (size_t row = 0; row < 4; ++row) {
     for (size_t i = 0; i < 20; ++i) EXPECT_EQ(values[row * 20 + i], pairs[row * 10 + i % 10]);
+  }
+}
+
+// What transformers' classes return that rotate neighbours by a table in halves.
+TEST(RopeRowsTest, RepeatedIsTheFullLayoutOfHalves) {
+  for (const char* arithmetic : {"", "arithmetic: ARITHMETIC_EXACT"}) {
+    for (const char* dtype : {"F32", "F64", "F16", "BF16"}) {
+      const auto table = [&](const char* pairing, const char* layout) {
+        return *FillTable(
+            Spec(absl::StrCat("rope { rotary_dim: 70 pairing: PAIRING_", pairing, " ", arithmetic,
+                              " }")),
+            SelectRange(30, 77),
+            Format(absl::StrCat("layout: LAYOUT_COS_AND_SIN_", layout, " dtype: DTYPE_", dtype)));
+      };
+      const FilledTable expected = table("HALF", "FULL");
+      for (const char* pairing : {"HALF", "INTERLEAVED"}) {
+        const FilledTable repeated = table(pairing, "REPEATED");
+        ASSERT_EQ(repeated.tensors.size(), 2u);
+        for (size_t t = 0; t < 2; ++t) {
+          EXPECT_EQ(repeated.tensors[t].tensor.name, expected.tensors[t].tensor.name);
+          EXPECT_EQ(repeated.tensors[t].tensor.shape, expected.tensors[t].tensor.shape);
+          EXPECT_EQ(repeated.tensors[t].bytes, expected.tensors[t].bytes) << pairing << dtype;
+        }
+      }
+    }
   }
 }
 

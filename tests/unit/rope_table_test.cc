@@ -103,8 +103,8 @@ TEST(RopeTableTest, LayoutsArePermutationsOfOneAnother) {
 
 TEST(RopeTableTest, AnySelectionIsTheConcatenationOfItsRows) {
   const std::vector<int64_t> ids = {5, 6, 7, 7, 3, 131071, 0, 2147483647, 64, 65};
-  for (const char* layout :
-       {"COS_SIN", "SIN_COS", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL", "PAIRS", "ROTATION_MATRIX"}) {
+  for (const char* layout : {"COS_SIN", "SIN_COS", "COS_AND_SIN_HALF", "COS_AND_SIN_FULL",
+                             "COS_AND_SIN_REPEATED", "PAIRS", "ROTATION_MATRIX"}) {
     for (const char* dtype : {"F32", "F64", "F16", "BF16"}) {
       for (const char* spec : {kSmall, "rope { head_dim: 10 pairing: PAIRING_INTERLEAVED }"}) {
         const v1::TensorFormat format =

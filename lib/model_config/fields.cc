@@ -102,9 +102,7 @@ absl::StatusOr<std::vector<int64_t>> ReadSides(const JsonValue& value) {
   return sides;
 }
 
-bool IsGiven(const JsonValue& value) {
-  return value.line() > 0 || absl::StartsWith(value.field(), "overrides_json");
-}
+bool IsGiven(const JsonValue& value) { return value.line() > 0 || value.in_overrides(); }
 
 std::string NumberText(double number) {
   if (number == std::floor(number) && std::fabs(number) < 1e15) {

@@ -57,17 +57,6 @@ void NoteUnread(const Tower& tower, absl::string_view key, absl::string_view wha
                                               key, "; it changes nothing here.")});
 }
 
-// The map in the old form; empty where one map has no place for it, or lists are too long to show.
-std::string AsRopeScaling(const JsonValue& map) {
-  if (map.key() != "rope_parameters") return "";  // of one layer type
-  std::vector<std::string> members;
-  for (const JsonValue& value : map.children()) {
-    if (value.is_array() || value.is_object()) return "";
-    members.push_back(absl::StrCat("\"", value.key(), "\": ", value.Text()));
-  }
-  return absl::StrCat("\"rope_scaling\": {", absl::StrJoin(members, ", "), "}");
-}
-
 }  // namespace
 
 void NoteUnreadBase(const Tower& tower, double rope_theta) {
@@ -141,6 +130,7 @@ void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::stri
       !absl::StrContains(keys.map.pointer(), "/rope_parameters")) {
     return;
   }
+  const std::string map = MapText(keys.map);
   tower.findings.Add(
       Rule::kScalingOnlyNewForm, keys.map,
       {.message = absl::StrCat("The ", rope_type,
@@ -148,7 +138,9 @@ void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::stri
                                "form takes none."),
        .found = std::string(rope_type),
        .expected = "the same in rope_scaling",
-       .fix = AsRopeScaling(keys.map)});
+       // In the old form one map has no place for each layer type.
+       .fix = keys.map.key() == "rope_parameters" && !map.empty() ? MemberText("rope_scaling", map)
+                                                                  : ""});
 }
 
 void NotePositionType(const Tower& tower) {

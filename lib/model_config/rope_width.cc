@@ -62,7 +62,8 @@ void NoteForcedPartial(const Tower& tower) {
                      {.message = absl::StrCat("The class of this family overwrites ",
                                               "partial_rotary_factor with ",
                                               NumberText(traits.partial), ", as here."),
-                      .expected = NumberText(traits.partial)});
+                      .expected = NumberText(traits.partial),
+                      .fix = MemberText(value.key(), NumberText(traits.partial))});
 }
 
 absl::StatusOr<Partial> ReadPartial(const Tower& tower, const LayerGroup& group,
@@ -95,7 +96,8 @@ absl::StatusOr<Partial> ReadPartial(const Tower& tower, const LayerGroup& group,
     tower.findings.Add(
         Rule::kPartialMismatch, outer,
         {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(), " differ; ", used),
-         .expected = inner.Text()});
+         .expected = inner.Text(),
+         .fix = MemberText(outer.key(), inner.Text())});
   }
   if (partial.factor != 1 && partial.value.present() && v5_ignores) {
     tower.findings.Add(

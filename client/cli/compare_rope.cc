@@ -31,6 +31,14 @@ v1::EncodingSpec WithTheta(v1::EncodingSpec spec, double rope_theta) {
   return spec;
 }
 
+// The scheme of `spec` for the frequencies of `like`.
+v1::EncodingSpec SchemeFor(v1::EncodingSpec spec, const v1::RopeSpec& like) {
+  spec.mutable_rope()->set_rope_theta(like.rope_theta());
+  spec.mutable_rope()->set_head_dim(like.head_dim());
+  spec.mutable_rope()->set_rotary_dim(like.rotary_dim());
+  return spec;
+}
+
 std::string Joined(std::vector<std::string> parts) {
   parts.erase(std::remove(parts.begin(), parts.end(), ""), parts.end());
   return absl::StrJoin(parts, "; ");
@@ -109,8 +117,7 @@ class RopeComparison {
     const absl::StatusOr<std::string> of_theta =
         EffectAlone(WithTheta(base_.spec(), model().rope_theta()));
     if (!of_theta.ok()) return of_theta.status();
-    const absl::StatusOr<std::string> of_scheme =
-        EffectAlone(WithTheta(model_.spec(), base().rope_theta()));
+    const absl::StatusOr<std::string> of_scheme = EffectAlone(SchemeFor(model_.spec(), base()));
     if (!of_scheme.ok()) return of_scheme.status();
     out_.Differ("base-theta-differs", "rope_theta", "rope_theta", model().rope_theta(),
                 base().rope_theta(), *of_theta);

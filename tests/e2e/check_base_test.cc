@@ -75,6 +75,12 @@ TEST(CheckBaseTest, WhatFollowsFromAScalingWasAnErrorOfItsOwn) {
             HasSubstr("1 model, 1 error,")));
 }
 
+TEST(CheckBaseTest, AnotherWidthWasTheEffectOfTheScheme) {
+  const std::string out = Against(Llama(R"("head_dim": 64)"), Yarn(R"("factor": 4.0)"));
+  EXPECT_THAT(out, AllOf(HasSubstr("rotary_dim 64 (base 128); 32 frequencies, base 64) ["),
+                         HasSubstr("in the base yarn (47 of 64 frequencies differ")));
+}
+
 TEST(CheckBaseTest, TheNumberOfHeadsWasTwoErrorsAtTheHiddenSize) {
   const std::string more = R"(, "hidden_size": 512, "rope_theta": 1e4})";
   EXPECT_THAT(

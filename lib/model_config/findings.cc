@@ -43,7 +43,7 @@ constexpr std::array kRuleTable = {
              "None: the factor may be wrong, or either length."},
     RuleInfo{Rule::kLongropeFactorImplied, "longrope-factor-implied", kNote,
              "LongRoPE without a factor: the ratio of the lengths is used.",
-             "The ratio, but in Phi-3, whose class refuses a factor."},
+             "The ratio, but below 1, and in Phi-3, whose class refuses a factor."},
     RuleInfo{Rule::kModelTypeMissing, "model-type-missing", kWarning,
              "transformers refuses a file without model_type; its class says the family.",
              "None: a class has several model types."},

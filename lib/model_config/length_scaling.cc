@@ -81,7 +81,7 @@ absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original)
                                  NumberText(implied), ", is used."),
          .expected = NumberText(implied),
          // Phi-3's class refuses a map with more keys than it knows.
-         .fix = input.tower.family.rope.rope_types == kDefaultOrLongRope
+         .fix = input.tower.family.rope.rope_types == kDefaultOrLongRope || implied < 1
                     ? ""
                     : MemberText("factor", NumberText(implied))});
     return implied;

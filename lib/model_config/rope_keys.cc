@@ -126,7 +126,7 @@ void NoteLostKeys(const Tower& tower, const JsonValue& scaling, const JsonValue&
          .expected =
              absl::StrCat(key, beside_map ? " beside rope_scaling" : " inside rope_scaling"),
          // Another base beside it may be the one that is meant.
-         .fix = value.is_shortened() || (beside_map && beside.has_value())
+         .fix = value.is_object() || value.is_shortened() || (beside_map && beside.has_value())
                     ? ""
                     : MemberText(key, value.Text()),
          .fix_object = beside_map ? tower.keys : scaling});

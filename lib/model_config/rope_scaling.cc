@@ -89,7 +89,7 @@ absl::StatusOr<double> YarnFactor(const ScalingInput& input, int64_t original) {
                                                       "original_max_position_embeddings, ",
                                                       NumberText(implied), ", is used."),
                               .expected = NumberText(implied),
-                              .fix = MemberText("factor", NumberText(implied))});
+                              .fix = implied < 1 ? "" : MemberText("factor", NumberText(implied))});
     return implied;
   }
   return RequiredFactor(input, "factor");

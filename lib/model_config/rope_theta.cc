@@ -84,6 +84,30 @@ class ThetaRule {
     return MemberText(place.key, absl::StrCat("{", MemberText(place.inner, value), "}"));
   }
 
+  // Whether the key beside the map is of the layers that the map is for, and of no others.
+  bool IsKeyOfMap() const {
+    const LayerRule rule = tower_.family.rope.layers;
+    const JsonValue& map = group_.keys.map;
+    const bool own_map = IsGiven(map) && map.parent().pointer() != tower_.keys.pointer();
+    if (own_map) return !group_.theta_keys.empty() || rule == LayerRule::kGemma3;
+    return group_.theta_keys.empty() &&
+           (group_.layer_type == "all" || rule == LayerRule::kFullOnly);
+  }
+
+  // Whether the file has a base of other layers, or by a name that this family does not read: a
+  // default beside it would contradict it.
+  bool SaysAnyBase() const {
+    for (const JsonValue& map : {tower_.keys, tower_.keys["rope_scaling"],
+                                 tower_.keys["rope_parameters"], group_.keys.map}) {
+      if (FirstOf(map, kBaseNames).present()) return true;
+      if (map.pointer() == tower_.keys.pointer()) continue;
+      for (const JsonValue& nested : map.children()) {
+        if (FirstOf(nested, kBaseNames).present()) return true;
+      }
+    }
+    return false;
+  }
+
   absl::StatusOr<double> Default() {
     if (!tower_.family.rope.theta_ratio_key.empty()) {
       ASSIGN_OR_RETURN(const std::optional<double> ratio,
@@ -102,7 +126,7 @@ class ThetaRule {
                                 "; the default of the family", old_wins ? " in transformers 4" : "",
                                 ", ", NumberText(used), ", is used."),
         .expected = NumberText(used),
-        .fix = BaseMember(place, NumberText(used))};
+        .fix = SaysAnyBase() ? "" : BaseMember(place, NumberText(used))};
     if (null_theta.present()) {
       tower_.findings.Add(Rule::kThetaNull, null_theta, text);
     } else {
@@ -120,7 +144,7 @@ class ThetaRule {
         {.message = absl::StrCat("Without a base transformers 4 takes ", NumberText(old),
                                  ", transformers 5 takes ", NumberText(default_), "."),
          .expected = NumberText(default_),
-         .fix = BaseMember(place, NumberText(default_))});
+         .fix = SaysAnyBase() ? "" : BaseMember(place, NumberText(default_))});
   }
 
   void NoteTwoBases(const JsonValue& inner, const JsonValue& outer) const {
@@ -136,12 +160,7 @@ class ThetaRule {
   // A file that an old reader takes for base 10000: it looks for it beside the map.
   void NoteNewFormOnly(const JsonValue& inner) const {
     if (inner.line() == 0 || tower_.family.since_v5) return;
-    const absl::string_view map = group_.keys.map.key();
-    // Layers of another type have no key of their own for theirs.
-    const bool shared = map != "rope_parameters" && map != "rope_scaling" &&
-                        group_.theta_keys.empty() &&
-                        tower_.family.rope.layers != LayerRule::kGemma3;
-    const bool pasted = !shared && !keys_.empty();
+    const bool pasted = IsKeyOfMap() && !keys_.empty();
     const BasePlace place = PlaceOfBase();
     tower_.findings.Add(
         Rule::kThetaOnlyNewForm, inner,

@@ -84,13 +84,15 @@ absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
     return FieldError(input.keys.map.FieldOf(kOriginalLength),
                       absl::StrCat("is required for rope_type ", input.type.rope_type));
   }
+  // The other map, which this one replaces, may be right; a LongRoPE would extend nothing.
+  const bool lost = input.tower.keys["rope_parameters"][kOriginalLength].has_value();
   input.tower.findings.AddMissing(
       Rule::kOriginalLengthMissing, input.keys.map, kOriginalLength,
       {.message = absl::StrCat("The training length is not given; max_position_embeddings (",
                                input.max_position_embeddings,
                                ") stands in, which is wrong if it was raised by factor already."),
        .expected = "the length before scaling",
-       .fix = input.type.rope_type == "longrope"  // which nothing would extend then
+       .fix = input.type.rope_type == "longrope" || lost
                   ? ""
                   : MemberText(kOriginalLength, absl::StrCat(input.max_position_embeddings))});
   return input.max_position_embeddings;

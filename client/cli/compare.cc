@@ -60,8 +60,7 @@ class Comparison {
     const std::vector<FieldDifference> differing = DifferingFields(base, model);
     const std::string fields = TextOf(differing);
     if (fields.empty()) return absl::OkStatus();
-    std::vector<std::string> facts;
-    for (const FieldDifference& field : differing) facts.push_back(field.name);
+    std::vector<std::string> facts = FactsOf("", differing);
     const absl::StatusOr<std::string> slopes = SlopeEffect(client, base_.spec(), model_.spec());
     if (!slopes.ok()) return slopes.status();
     std::string effect = *slopes;
@@ -107,8 +106,7 @@ class Comparison {
     const google::protobuf::Message& base = reflection->GetMessage(base_.spec(), family);
     const google::protobuf::Message& model = reflection->GetMessage(model_.spec(), family);
     const std::vector<FieldDifference> fields = DifferingFields(base, model);
-    std::vector<std::string> facts;
-    for (const FieldDifference& field : fields) facts.push_back(field.name);
+    std::vector<std::string> facts = FactsOf("", fields);
     v1::Finding& finding = out_.Add(
         "base-spec-differs", absl::StrCat(TextOf(fields), effect->empty() ? "" : "; ", *effect),
         std::move(facts), "kind");

@@ -70,6 +70,16 @@ std::string TextOf(const std::vector<FieldDifference>& differences) {
   });
 }
 
+std::vector<std::string> FactsOf(absl::string_view prefix,
+                                 const std::vector<FieldDifference>& differences) {
+  std::vector<std::string> facts;
+  facts.reserve(differences.size());
+  for (const FieldDifference& difference : differences) {
+    facts.push_back(absl::StrCat(prefix, difference.name));
+  }
+  return facts;
+}
+
 const FieldDescriptor* SetFieldOf(const Message& message, const char* oneof) {
   return message.GetReflection()->GetOneofFieldDescriptor(
       message, message.GetDescriptor()->FindOneofByName(oneof));

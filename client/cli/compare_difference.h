@@ -38,6 +38,9 @@ struct FieldDifference {
 std::vector<FieldDifference> DifferingFields(const google::protobuf::Message& base,
                                              const google::protobuf::Message& model);
 std::string TextOf(const std::vector<FieldDifference>& differences);
+// The names of their places (FactPlace): "yarn.", for the fields of a YaRN.
+std::vector<std::string> FactsOf(absl::string_view prefix,
+                                 const std::vector<FieldDifference>& differences);
 
 // The field that is set of a oneof of messages; null: none.
 const google::protobuf::FieldDescriptor* SetFieldOf(const google::protobuf::Message& message,

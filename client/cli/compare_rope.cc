@@ -201,10 +201,7 @@ class RopeComparison {
                                 }),
                  fields.end());
     if (fields.empty()) return false;
-    std::vector<std::string> facts;
-    for (const FieldDifference& field : fields) {
-      facts.push_back(absl::StrCat(scaling.name(), ".", field.name));
-    }
+    std::vector<std::string> facts = FactsOf(absl::StrCat(scaling.name(), "."), fields);
     v1::Finding& finding = out_.Add("base-scaling-differs", Joined({TextOf(fields), effect}),
                                     std::move(facts), "scaling");
     finding.set_found(CompactJson(of_model));
@@ -242,10 +239,7 @@ class RopeComparison {
       const std::vector<FieldDifference> fields =
           DifferingFields(base_.query_scale(), model_.query_scale());
       what = absl::StrCat("query_scale: ", TextOf(fields));
-      facts.clear();
-      for (const FieldDifference& field : fields) {
-        facts.push_back(absl::StrCat("query_scale.", field.name));
-      }
+      facts = FactsOf("query_scale.", fields);
       // The training length of the scaling is that of the queries too, which it has said.
       const v1::FactPlace* place = FindPlace(model_, facts.front());
       if (facts.size() == 1 && place != nullptr && out_.Has(place->pointer())) return;

@@ -108,6 +108,9 @@ void AddCheck(CLI::App* app, Arguments* arguments) {
   app->add_option("--base", arguments->base, "the model that they are made from")
       ->type_name("MODEL");
   AddCompat(app, arguments);
+  app->add_option("--hf-overrides", arguments->hf_overrides,
+                  "merged over each model's config, not over the base's")
+      ->type_name("JSON");
   app->add_option("--fail-on", arguments->fail_on, "error, warning or never: what exits with 1")
       ->capture_default_str();
   app->add_option("--format", arguments->report_format, "text, json, github or sarif")

@@ -13,19 +13,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "client/cli/compare.h"
+#include "client/cli/compare_fixes.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/input.h"
 #include "client/cli/names.h"
 #include "client/cli/output_file.h"
 #include "client/cli/report.h"
-#include "posenc/v1/error_details.pb.h"
 
 namespace posenc::cli {
 namespace {
 
-constexpr char kBadRequest[] = "type.googleapis.com/google.rpc.BadRequest";
 constexpr char kFactPlace[] = "type.googleapis.com/posenc.v1.FactPlace";
 
 // The models that an argument names: itself, or every config.json below a folder.
@@ -43,77 +43,89 @@ absl::StatusOr<std::vector<std::string>> ModelsOf(const std::string& argument) {
   return found;
 }
 
-absl::StatusOr<v1::ResolveModelConfigResponse> ResolveFile(const Client& client, v1::Compat compat,
-                                                           const std::string& model) {
-  absl::StatusOr<std::string> config_json = ReadModel(model);
-  if (!config_json.ok()) return config_json.status();
+// How the models are read; the base is read without the overrides.
+struct Reading {
+  const Client& client;
+  v1::Compat compat;
+  std::string overrides;
+};
+
+absl::StatusOr<v1::ResolveModelConfigResponse> Resolve(const Reading& reading,
+                                                       const std::string& config_json) {
   v1::ResolveModelConfigRequest request;
-  request.mutable_model()->set_config_json(*std::move(config_json));
-  request.mutable_model()->set_compat(compat);
-  return client.ResolveModelConfig(request);
+  request.mutable_model()->set_config_json(config_json);
+  request.mutable_model()->set_compat(reading.compat);
+  request.mutable_model()->set_overrides_json(reading.overrides);
+  return reading.client.ResolveModelConfig(request);
 }
 
-// Where in the file a refusal is: the library says, unless the file is no JSON.
-std::optional<v1::FactPlace> RefusedPlace(const absl::Status& status) {
-  const auto payload = status.GetPayload(kFactPlace);
-  v1::FactPlace place;
-  if (!payload || !place.ParseFromString(std::string(*payload))) return std::nullopt;
-  return place;
+absl::StatusOr<ResolvedFile> ResolveFile(const Reading& reading, std::string config_json) {
+  absl::StatusOr<v1::ResolveModelConfigResponse> response = Resolve(reading, config_json);
+  if (!response.ok()) return response.status();
+  return ResolvedFile{std::move(config_json), *std::move(response)};
 }
 
-// What a refusal asks for, of its sentence: "must be a number, got true" expects "a number",
-// "contradicts ...: 8 against 4" the 4 that was there first.
-std::string ExpectedOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kBadRequest);
-  v1::BadRequest detail;
-  if (!payload || !detail.ParseFromString(std::string(*payload)) ||
-      detail.field_violations().empty()) {
-    return "";
+// A refusal without the name that requests have for the file; which it is, its place says.
+std::string MessageOf(const absl::Status& status) {
+  absl::string_view message = status.message();
+  for (absl::string_view document : {"config_json", "overrides_json"}) {
+    if (!absl::ConsumePrefix(&message, document)) continue;
+    if (!absl::ConsumePrefix(&message, "/")) absl::ConsumePrefix(&message, ": ");
+    break;
   }
-  const absl::string_view rule = detail.field_violations(0).description();
-  const auto after = [&](absl::string_view words) {
-    const size_t at = rule.rfind(words);
-    return at == absl::string_view::npos ? "" : rule.substr(at + words.size());
-  };
-  if (rule.find("contradicts ") == 0) return std::string(after(" against "));
-  absl::string_view wanted = after("must ");
-  absl::ConsumePrefix(&wanted, "be ");
-  return std::string(wanted.substr(0, wanted.rfind(", got ")));
+  return absl::StrReplaceAll(message, {{"contradicts config_json/", "contradicts "}});
 }
 
+// Where a refusal is, what is there and what is asked for: the library says.
 v1::Finding RefusedFinding(const absl::Status& status) {
   v1::Finding finding;
   finding.set_severity(v1::SEVERITY_ERROR);
   finding.set_rule("config-refused");
-  if (const std::optional<v1::FactPlace> place = RefusedPlace(status)) {
-    finding.set_pointer(place->pointer());
-    finding.set_line(place->line());
-    finding.set_column(place->column());
-    finding.set_found(place->found());
-  }
-  finding.set_expected(ExpectedOf(status));
-  finding.set_message(std::string(status.message()));
+  finding.set_message(MessageOf(status));
+  const auto payload = status.GetPayload(kFactPlace);
+  v1::FactPlace place;
+  if (!payload || !place.ParseFromString(std::string(*payload))) return finding;
+  finding.set_pointer(place.pointer());
+  finding.set_line(place.line());
+  finding.set_column(place.column());
+  finding.set_in_overrides(place.in_overrides());
+  finding.set_found(place.found());
+  finding.set_expected(place.expected());
   return finding;
 }
 
+// Adds what is to say of a config; a status is what kept us from saying it.
+absl::Status AddFindings(const Reading& reading, const ResolvedFile* base,
+                         const std::string& config_json, CheckedModel* checked) {
+  const absl::StatusOr<ResolvedFile> model = ResolveFile(reading, config_json);
+  if (!model.ok()) return model.status();
+  const v1::ResolveModelConfigResponse& response = model->response;
+  checked->model_type = response.model_type();
+  checked->findings.assign(response.findings().begin(), response.findings().end());
+  if (base == nullptr) return absl::OkStatus();
+  absl::StatusOr<std::vector<Difference>> differences =
+      CompareWithBase(reading.client, base->response, response);
+  if (!differences.ok()) return differences.status();
+  const absl::Status offered = OfferFixes(
+      reading.client, *base, *model,
+      [&](const std::string& fixed) { return Resolve(reading, fixed); }, &*differences);
+  if (!offered.ok()) return offered;
+  for (const Difference& difference : *differences) {
+    checked->findings.push_back(FindingOf(difference));
+  }
+  return absl::OkStatus();
+}
+
 // A config that is wrong is a finding; a status is what kept us from reading it.
-absl::StatusOr<CheckedModel> Check(const Client& client, v1::Compat compat,
-                                   const v1::ResolveModelConfigResponse* base,
+absl::StatusOr<CheckedModel> Check(const Reading& reading, const ResolvedFile* base,
                                    const std::string& path) {
-  CheckedModel checked{path, "", {}};
-  const absl::StatusOr<v1::ResolveModelConfigResponse> model = ResolveFile(client, compat, path);
-  if (!model.ok()) {
-    if (ExitCodeOf(model.status()) != kRefused) return model.status();
-    checked.findings.push_back(RefusedFinding(model.status()));
-    return checked;
-  }
-  checked.model_type = model->model_type();
-  checked.findings.assign(model->findings().begin(), model->findings().end());
-  if (base != nullptr) {
-    absl::StatusOr<std::vector<v1::Finding>> differences = CompareWithBase(client, *base, *model);
-    if (!differences.ok()) return differences.status();
-    checked.findings.insert(checked.findings.end(), differences->begin(), differences->end());
-  }
+  CheckedModel checked{path, "", {}, {}};
+  const absl::StatusOr<std::string> config_json = ReadModel(path);
+  const absl::Status status =
+      config_json.ok() ? AddFindings(reading, base, *config_json, &checked) : config_json.status();
+  if (!status.ok() && ExitCodeOf(status) != kRefused) return status;
+  if (!status.ok()) checked.findings.push_back(RefusedFinding(status));
+  SetColumns(config_json.ok() ? *config_json : "", &checked);
   return checked;
 }
 
@@ -142,14 +154,17 @@ absl::Status RunCheck(const Arguments& arguments, const Client& client) {
   if (!fail_on.ok()) return fail_on.status();
   const absl::StatusOr<v1::Compat> compat = ParseCompat(arguments.compat);
   if (!compat.ok()) return compat.status();
-  std::optional<v1::ResolveModelConfigResponse> base;
+  std::optional<ResolvedFile> base;
   if (arguments.base) {
-    absl::StatusOr<v1::ResolveModelConfigResponse> resolved =
-        ResolveFile(client, *compat, *arguments.base);
+    absl::StatusOr<std::string> config_json = ReadModel(*arguments.base);
+    if (!config_json.ok()) return config_json.status();
+    absl::StatusOr<ResolvedFile> resolved =
+        ResolveFile({client, *compat, ""}, *std::move(config_json));
     if (!resolved.ok()) return resolved.status();
     base = *std::move(resolved);
   }
 
+  const Reading reading = {client, *compat, arguments.hf_overrides};
   std::vector<CheckedModel> checked;
   // The worst of what kept models from being read, which is returned; the others are printed.
   absl::Status problem;
@@ -168,7 +183,7 @@ absl::Status RunCheck(const Arguments& arguments, const Client& client) {
       continue;
     }
     for (const std::string& model : *models) {
-      absl::StatusOr<CheckedModel> result = Check(client, *compat, base ? &*base : nullptr, model);
+      absl::StatusOr<CheckedModel> result = Check(reading, base ? &*base : nullptr, model);
       if (result.ok()) {
         checked.push_back(*std::move(result));
       } else {

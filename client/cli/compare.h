@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/compare_difference.h"
 #include "posenc/client.h"
 #include "posenc/v1/model_config.pb.h"
 
@@ -16,16 +17,17 @@ struct BaseRule {
   absl::string_view id;
   absl::string_view meaning;
 };
-// All are errors but for those that say warning.
+// All are errors but for those that say warning. Of each the fix is what the base has there, where
+// that is one key or one map, and pasting it was tried (compare_fixes.h).
 inline constexpr std::array kBaseRules = {
     BaseRule{"base-attention-differs", "What multiplies cos and sin, or the softmax scale."},
     BaseRule{"base-encoding-added", "The model has an encoding that the base has not (warning)."},
     BaseRule{"base-encoding-missing", "The base has an encoding that the model has not."},
     BaseRule{"base-kind-differs", "RoPE against ALiBi and so on."},
-    BaseRule{"base-layers-differ", "Which layers have this encoding, or none."},
+    BaseRule{"base-layers-differ", "Which layers have which encoding, or none."},
     BaseRule{"base-length-differs", "max_position_embeddings differs (warning)."},
     BaseRule{"base-mrope-differs", "Which axis turns which frequency."},
-    BaseRule{"base-pairing-differs", "Which channels rotate together."},
+    BaseRule{"base-pairing-differs", "Which channels rotate, and which together."},
     BaseRule{"base-rotary-dim-differs", "How many channels rotate, or of how many."},
     BaseRule{"base-scaling-differs", "A parameter of the scaling differs."},
     BaseRule{"base-scheme-differs", "rope_type differs, or the variant of it."},
@@ -35,9 +37,9 @@ inline constexpr std::array kBaseRules = {
     BaseRule{"base-theta-differs", "rope_theta differs."},
 };
 
-// One finding a difference, tower by tower and layer type by layer type. Fails only when the
-// client does.
-absl::StatusOr<std::vector<v1::Finding>> CompareWithBase(
+// One difference a cause: one finding for all layer types that it is in, with what follows from it
+// as its effect. Pointers into the two responses. Fails only when the client does.
+absl::StatusOr<std::vector<Difference>> CompareWithBase(
     const Client& client, const v1::ResolveModelConfigResponse& base,
     const v1::ResolveModelConfigResponse& model);
 

@@ -25,14 +25,6 @@ struct Wording {
   double rounding = 0;
 };
 
-// 8x, 1.25x, 1.0000012x: with as many digits as it takes to tell it from 1.
-std::string RatioText(double ratio) {
-  constexpr int kDigits = 3;
-  const double above = ratio - 1;
-  const int zeros = above > 0 && above < 0.1 ? static_cast<int>(-std::log10(above)) : 0;
-  return absl::StrFormat("%.*gx", kDigits + zeros, ratio);
-}
-
 std::string Effect(const std::vector<double>& base, const std::vector<double>& model,
                    const Wording& wording) {
   if (base.size() != model.size()) {
@@ -52,7 +44,7 @@ std::string Effect(const std::vector<double>& base, const std::vector<double>& m
   const std::string differ = absl::StrFormat("%d of %d %s differ, from %s %d", count, base.size(),
                                              wording.things, wording.first, first);
   // What became 0 has no ratio.
-  return worst == 1 ? differ : absl::StrCat(differ, ", by up to ", RatioText(worst));
+  return worst == 1 ? differ : absl::StrCat(differ, ", by up to ", FactorText(worst), "x");
 }
 
 absl::StatusOr<v1::DescribeTableResponse> Describe(const Client& client,
@@ -112,6 +104,13 @@ int64_t BucketOf(const google::protobuf::RepeatedField<int64_t>& first_distances
 
 }  // namespace
 
+std::string FactorText(double factor) {
+  constexpr int kDigits = 3;
+  const double off = std::fabs(factor - 1);
+  const int zeros = off > 0 && off < 0.1 ? static_cast<int>(-std::log10(off)) : 0;
+  return absl::StrFormat("%.*g", kDigits + zeros, factor);
+}
+
 absl::StatusOr<std::string> FrequencyEffect(const Client& client, const v1::EncodingSpec& base,
                                             const v1::EncodingSpec& model) {
   const auto effect_of = [&](const v1::EncodingSpec& a, const v1::EncodingSpec& b) {
@@ -119,16 +118,20 @@ absl::StatusOr<std::string> FrequencyEffect(const Client& client, const v1::Enco
                            {.things = "frequencies", .first = "pair"});
   };
   const absl::StatusOr<std::string> effect = effect_of(base, model);
-  const int64_t length = std::max(LongLength(base.rope()), LongLength(model.rope()));
-  if (!effect.ok() || length == 0) return effect;
-  const absl::StatusOr<std::string> when_long =
-      effect_of(AtLength(base, length), AtLength(model, length));
-  // A length that the spec refuses (its base would leave float32) has no effect to tell.
-  if (absl::IsInvalidArgument(when_long.status())) return effect;
-  if (!when_long.ok()) return when_long;
-  if (when_long->empty() || *when_long == *effect) return effect;
-  return absl::StrCat(*effect, effect->empty() ? "" : "; ", "at ", length, " positions ",
-                      *when_long);
+  if (!effect.ok()) return effect;
+  // Of two lengths the shorter one too: beyond it one of the two is another already.
+  for (const int64_t length : std::set{LongLength(base.rope()), LongLength(model.rope())}) {
+    if (length == 0) continue;
+    const absl::StatusOr<std::string> when_long =
+        effect_of(AtLength(base, length), AtLength(model, length));
+    // A length that the spec refuses (its base would leave float32) has no effect to tell.
+    if (absl::IsInvalidArgument(when_long.status())) continue;
+    if (!when_long.ok()) return when_long;
+    if (when_long->empty() || *when_long == *effect) continue;
+    return absl::StrCat(*effect, effect->empty() ? "" : "; ", "at ", length, " positions ",
+                        *when_long);
+  }
+  return effect;
 }
 
 absl::StatusOr<std::string> BucketEffect(const Client& client, const v1::EncodingSpec& base,

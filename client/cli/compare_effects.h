@@ -10,6 +10,9 @@
 
 namespace posenc::cli {
 
+// 8, 1.25, 1.0000012: with as many digits as it takes to tell it from 1.
+std::string FactorText(double factor);
+
 // "35 of 64 frequencies differ, from pair 29, by up to 8x"; empty when none does. Where they depend
 // on the length of the sequence, those of a long one too: "at 65536 positions ...". Two RoPEs, or
 // two over a grid.

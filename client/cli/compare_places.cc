@@ -8,14 +8,6 @@
 namespace posenc::cli {
 namespace {
 
-// Null where the file has none.
-const v1::FactPlace* FindPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact) {
-  for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() == fact) return &place;
-  }
-  return nullptr;
-}
-
 bool SamePart(const v1::ResolvedEncoding& a, const v1::ResolvedEncoding& b) {
   return a.tower() == b.tower() && a.layer_type() == b.layer_type();
 }
@@ -47,22 +39,21 @@ EncodingPairs PairEncodings(const v1::ResolveModelConfigResponse& base,
   return pairs;
 }
 
+const v1::FactPlace* FindPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact) {
+  for (const v1::FactPlace& place : encoding.places()) {
+    if (place.fact() == fact) return &place;
+  }
+  return nullptr;
+}
+
 bool SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::Finding* finding) {
   const v1::FactPlace* place = FindPlace(encoding, fact);
   if (place == nullptr) return false;
   finding->set_pointer(place->pointer());
   finding->set_line(place->line());
   finding->set_column(place->column());
+  finding->set_in_overrides(place->in_overrides());
   return true;
-}
-
-bool SetDifferingPlace(const v1::ResolvedEncoding& encoding, const v1::ResolvedEncoding& of_base,
-                       absl::string_view fact, v1::Finding* finding) {
-  const v1::FactPlace* place = FindPlace(encoding, fact);
-  const v1::FactPlace* base_place = FindPlace(of_base, fact);
-  if (place == nullptr) return false;
-  if (base_place != nullptr && base_place->found() == place->found()) return false;
-  return SetPlace(encoding, fact, finding);
 }
 
 absl::string_view SwitchedName(const v1::ResolvedEncoding& encoding) {

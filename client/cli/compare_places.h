@@ -20,12 +20,11 @@ struct EncodingPairs {
 EncodingPairs PairEncodings(const v1::ResolveModelConfigResponse& base,
                             const v1::ResolveModelConfigResponse& model);
 
+// The place of a fact; null where the file has none.
+const v1::FactPlace* FindPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact);
+
 // Where the file says `fact` of the encoding (FactPlace), or lacks it. False when it says nothing.
 bool SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::Finding* finding);
-
-// The same, but false too where the base's file says it alike.
-bool SetDifferingPlace(const v1::ResolvedEncoding& encoding, const v1::ResolvedEncoding& of_base,
-                       absl::string_view fact, v1::Finding* finding);
 
 // What the switch of an encoding is named by: its layer type, or its kind where it is for all.
 absl::string_view SwitchedName(const v1::ResolvedEncoding& encoding);

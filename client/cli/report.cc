@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <map>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/cli/compare.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/printable.h"
 #include "lib/model_config/findings.h"
 #include "rapidjson/prettywriter.h"
 #include "rapidjson/stringbuffer.h"
@@ -31,25 +34,55 @@ int Count(const std::vector<CheckedModel>& models, v1::Severity severity) {
   return count;
 }
 
+// "1 error, 2 warnings".
+std::string Counted(size_t count, absl::string_view noun) {
+  return absl::StrCat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+// Where a finding is that stands in no line of the file.
+std::string Elsewhere(const v1::Finding& finding) {
+  if (!finding.in_overrides()) return "";
+  return absl::StrCat(" (in --hf-overrides", finding.pointer().empty() ? "" : ": ",
+                      finding.pointer(), ")");
+}
+
+// "fix: ..." or "fix in /rope_scaling: ..."; empty where there is none.
+std::string FixText(const v1::Finding& finding) {
+  if (finding.fix().empty()) return "";
+  return absl::StrCat("fix", finding.fix_pointer().empty() ? "" : " in ", finding.fix_pointer(),
+                      ": ", finding.fix());
+}
+
 std::string Text(const std::vector<CheckedModel>& models) {
   std::string text;
   for (const CheckedModel& model : models) {
-    if (model.findings.empty()) absl::StrAppend(&text, model.path, ": ok\n");
+    const std::string path = OneLine(model.path);
+    if (model.findings.empty()) absl::StrAppend(&text, path, ": ok\n");
     for (const v1::Finding& finding : model.findings) {
-      absl::StrAppend(&text, model.path);
+      absl::StrAppend(&text, path);
       if (finding.line() > 0) absl::StrAppend(&text, ":", finding.line(), ":", finding.column());
-      absl::StrAppend(&text, ": ", SeverityName(finding.severity()), ": ", finding.message(), " [",
-                      finding.rule(), "]\n");
-      if (!finding.fix().empty()) absl::StrAppend(&text, "    fix: ", finding.fix(), "\n");
+      absl::StrAppend(&text, ": ", SeverityName(finding.severity()), ": ",
+                      OneLine(absl::StrCat(finding.message(), Elsewhere(finding))), " [",
+                      OneLine(finding.rule()), "]\n");
+      const std::string fix = FixText(finding);
+      if (!fix.empty()) absl::StrAppend(&text, "    ", OneLine(fix), "\n");
     }
   }
-  return absl::StrCat(text, models.size(), " models, ", Count(models, v1::SEVERITY_ERROR),
-                      " errors, ", Count(models, v1::SEVERITY_WARNING), " warnings\n");
+  return absl::StrCat(
+      text, Counted(models.size(), "model"), ", ",
+      Counted(static_cast<size_t>(Count(models, v1::SEVERITY_ERROR)), "error"), ", ",
+      Counted(static_cast<size_t>(Count(models, v1::SEVERITY_WARNING)), "warning"), "\n");
 }
 
 void Member(const char* key, const std::string& value, Writer* writer) {
+  const std::string valid = ValidUtf8(value);
   writer->Key(key);
-  writer->String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  writer->String(valid.data(), static_cast<rapidjson::SizeType>(valid.size()));
+}
+
+void BoolMember(const char* key, bool value, Writer* writer) {
+  writer->Key(key);
+  writer->Bool(value);
 }
 
 void Member(const char* key, int value, Writer* writer) {
@@ -81,6 +114,8 @@ std::string Json(const std::vector<CheckedModel>& models) {
       Member("found", finding.found(), &writer);
       Member("expected", finding.expected(), &writer);
       Member("fix", finding.fix(), &writer);
+      Member("fix_pointer", finding.fix_pointer(), &writer);
+      BoolMember("in_overrides", finding.in_overrides(), &writer);
       writer.EndObject();
     }
     writer.EndArray();
@@ -93,15 +128,16 @@ std::string Json(const std::vector<CheckedModel>& models) {
   return absl::StrCat(buffer.GetString(), "\n");
 }
 
-// Where a message is all that is shown.
-std::string MessageWithFix(const v1::Finding& finding) {
-  return finding.fix().empty() ? finding.message()
-                               : absl::StrCat(finding.message(), "\nfix: ", finding.fix());
+// Where a message is all that is shown: a line, and one of the fix.
+std::string WholeMessage(const v1::Finding& finding) {
+  const std::string fix = OneLine(FixText(finding));
+  return absl::StrCat(OneLine(absl::StrCat(finding.message(), Elsewhere(finding))),
+                      fix.empty() ? "" : "\n", fix);
 }
 
 // The escapes of workflow commands: in a message, and stricter in a property.
 std::string GithubMessage(absl::string_view text) {
-  return absl::StrReplaceAll(text, {{"%", "%25"}, {"\r", "%0D"}, {"\n", "%0A"}});
+  return absl::StrReplaceAll(ValidUtf8(text), {{"%", "%25"}, {"\r", "%0D"}, {"\n", "%0A"}});
 }
 std::string GithubProperty(absl::string_view text) {
   return absl::StrReplaceAll(GithubMessage(text), {{":", "%3A"}, {",", "%2C"}});
@@ -117,8 +153,8 @@ std::string Github(const std::vector<CheckedModel>& models) {
       if (finding.line() > 0) {
         absl::StrAppend(&text, ",line=", finding.line(), ",col=", finding.column());
       }
-      absl::StrAppend(&text, ",title=", GithubProperty(finding.rule()),
-                      "::", GithubMessage(MessageWithFix(finding)), "\n");
+      absl::StrAppend(&text, ",title=", GithubProperty(OneLine(finding.rule())),
+                      "::", GithubMessage(WholeMessage(finding)), "\n");
     }
   }
   return text;
@@ -150,13 +186,19 @@ absl::string_view MeaningOf(absl::string_view rule) {
   return rule == "config-refused" ? "The file is no config or contradicts itself." : "";
 }
 
-void SarifResult(const CheckedModel& model, const v1::Finding& finding, Writer* writer) {
+// The rules that were found, with their place among the driver's.
+using RuleIndexes = std::map<std::string, int>;
+
+// `column`: in characters.
+void SarifResult(const CheckedModel& model, const v1::Finding& finding, int column,
+                 const RuleIndexes& rules, Writer* writer) {
   writer->StartObject();
   Member("ruleId", finding.rule(), writer);
+  Member("ruleIndex", rules.at(finding.rule()), writer);
   Member("level", SeverityName(finding.severity()), writer);
   writer->Key("message");
   writer->StartObject();
-  Member("text", MessageWithFix(finding), writer);
+  Member("text", WholeMessage(finding), writer);
   writer->EndObject();
   writer->Key("properties");
   writer->StartObject();
@@ -164,6 +206,8 @@ void SarifResult(const CheckedModel& model, const v1::Finding& finding, Writer* 
   Member("found", finding.found(), writer);
   Member("expected", finding.expected(), writer);
   Member("fix", finding.fix(), writer);
+  Member("fix_pointer", finding.fix_pointer(), writer);
+  BoolMember("in_overrides", finding.in_overrides(), writer);
   writer->EndObject();
   writer->Key("locations");
   writer->StartArray();
@@ -178,7 +222,7 @@ void SarifResult(const CheckedModel& model, const v1::Finding& finding, Writer* 
     writer->Key("region");
     writer->StartObject();
     Member("startLine", finding.line(), writer);
-    Member("startColumn", finding.column(), writer);
+    Member("startColumn", column, writer);
     writer->EndObject();
   }
   writer->EndObject();
@@ -188,10 +232,12 @@ void SarifResult(const CheckedModel& model, const v1::Finding& finding, Writer* 
 }
 
 std::string Sarif(const std::vector<CheckedModel>& models) {
-  std::map<std::string, bool> rules;
+  RuleIndexes rules;
   for (const CheckedModel& model : models) {
-    for (const v1::Finding& finding : model.findings) rules[finding.rule()] = true;
+    for (const v1::Finding& finding : model.findings) rules[finding.rule()] = 0;
   }
+  int next = 0;
+  for (auto& [rule, index] : rules) index = next++;
   rapidjson::StringBuffer buffer;
   Writer writer(buffer);
   writer.SetIndent(' ', 1);
@@ -209,7 +255,7 @@ std::string Sarif(const std::vector<CheckedModel>& models) {
   Member("version", POSENC_VERSION, &writer);
   writer.Key("rules");
   writer.StartArray();
-  for (const auto& [rule, used] : rules) {
+  for (const auto& [rule, index] : rules) {
     writer.StartObject();
     Member("id", rule, &writer);
     if (const absl::string_view meaning = MeaningOf(rule); !meaning.empty()) {
@@ -226,9 +272,12 @@ std::string Sarif(const std::vector<CheckedModel>& models) {
   writer.Key("results");
   writer.StartArray();
   for (const CheckedModel& model : models) {
-    for (const v1::Finding& finding : model.findings) SarifResult(model, finding, &writer);
+    for (size_t i = 0; i < model.findings.size(); ++i) {
+      SarifResult(model, model.findings[i], model.columns[i], rules, &writer);
+    }
   }
   writer.EndArray();
+  Member("columnKind", "unicodeCodePoints", &writer);
   writer.EndObject();
   writer.EndArray();
   writer.EndObject();
@@ -236,6 +285,22 @@ std::string Sarif(const std::vector<CheckedModel>& models) {
 }
 
 }  // namespace
+
+void SetColumns(absl::string_view config_json, CheckedModel* model) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(config_json, '\n');
+  model->columns.clear();
+  for (const v1::Finding& finding : model->findings) {
+    const size_t line = static_cast<size_t>(finding.line());
+    int column = finding.line() > 0 ? finding.column() : 0;
+    if (line > 0 && line <= lines.size() && column > 0) {
+      const absl::string_view before = lines[line - 1].substr(0, static_cast<size_t>(column - 1));
+      // The bytes of a character but its first.
+      column -= static_cast<int>(absl::c_count_if(
+          before, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }));
+    }
+    model->columns.push_back(column);
+  }
+}
 
 absl::StatusOr<ReportFormat> ParseReportFormat(absl::string_view name) {
   if (name == "text") return ReportFormat::kText;

@@ -16,7 +16,11 @@ struct CheckedModel {
   std::string path;        // as it was given, or found in a folder
   std::string model_type;  // empty when it was refused
   std::vector<v1::Finding> findings;
+  std::vector<int> columns;  // of each finding, 1-based, in characters; 0 without a line
 };
+
+// Sets the columns: a finding's own are in bytes of the config's text.
+void SetColumns(absl::string_view config_json, CheckedModel* model);
 
 enum class ReportFormat { kText, kJson, kGithub, kSarif };
 

@@ -102,9 +102,7 @@ absl::StatusOr<std::vector<int64_t>> ReadSides(const JsonValue& value) {
   return sides;
 }
 
-bool IsGiven(const JsonValue& value) {
-  return value.line() > 0 || absl::StartsWith(value.field(), "overrides_json");
-}
+bool IsGiven(const JsonValue& value) { return value.line() > 0 || value.in_overrides(); }
 
 std::string NumberText(double number) {
   if (number == std::floor(number) && std::fabs(number) < 1e15) {
@@ -143,11 +141,16 @@ absl::StatusOr<JsonValue> OneOf(const JsonValue& object, absl::string_view names
     if (!value.has_value()) continue;
     if (!first.present()) {
       first = value;
-    } else if (first.is_number() && value.is_number() && first.number() != value.number()) {
+    } else if (AreOtherNumbers(first, value)) {
       return Contradiction(value, first);
     }
   }
   return first;
+}
+
+bool AreOtherNumbers(const JsonValue& a, const JsonValue& b) {
+  if (!a.is_number() || !b.is_number()) return false;
+  return a.number() != b.number() && !(std::isnan(a.number()) && std::isnan(b.number()));
 }
 
 absl::Status Contradiction(const JsonValue& value, const JsonValue& other) {

@@ -46,6 +46,9 @@ bool IsGiven(const JsonValue& value);
 // the fewest digits that read back the same.
 std::string NumberText(double number);
 
+// Whether both are numbers, and not the same one; NaN, which a file can say, is itself.
+bool AreOtherNumbers(const JsonValue& a, const JsonValue& b);
+
 // `names` holds names of one thing, best first, separated by spaces; a name may
 // be a path (attn_config/rope_theta).
 //

@@ -59,6 +59,7 @@ struct RuleInfo {
   absl::string_view id;
   v1::Severity severity;
   absl::string_view meaning;
+  absl::string_view fix;  // what there is to paste, or "None: " and why there is nothing
 };
 
 // The documented list, a row a rule.
@@ -70,8 +71,21 @@ struct FindingText {
   std::string message = "";
   std::string found = "";
   std::string expected = "";
+  // Members of an object ("key": value, ...), that take the place of those of their names.
   std::string fix = "";
+  // The object that the fix goes into; absent: the one that holds the finding's value.
+  JsonValue fix_object = JsonValue();
 };
+
+// A member as a fix has it. Empty, which is no fix, for the element of a list.
+std::string MemberText(absl::string_view key, absl::string_view value);
+
+// A map as it stands in the file but for one key: `{"a": 1, "b": 2}`. Empty where lists or odd keys
+// make it nothing to paste.
+std::string MapText(const JsonValue& map, absl::string_view without = "");
+
+// The pointer to what holds the value that `pointer` leads to.
+std::string ObjectOf(absl::string_view pointer);
 
 // Collects the findings of one config, in the order in which they are made; the
 // same rule speaks once about a place. Not thread-safe.

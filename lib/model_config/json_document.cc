@@ -206,6 +206,11 @@ JsonValue JsonValue::operator[](absl::string_view key) const {
   return found < 0 ? JsonValue() : JsonValue(document_, found);
 }
 
+JsonValue JsonValue::parent() const {
+  if (!present() || node().parent < 0) return JsonValue();
+  return JsonValue(document_, node().parent);
+}
+
 std::string JsonValue::pointer() const {
   return present() ? document_->Pointer(index_) : std::string();
 }
@@ -226,13 +231,25 @@ std::string JsonValue::FieldOf(absl::string_view key) const {
 int JsonValue::line() const {
   if (!present()) return 0;
   const JsonDocument::Source& source = document_->sources_[node().source];
-  return source.has_lines ? document_->LineAndColumn(node()).first : 0;
+  return source.kind == JsonDocument::Source::Kind::kConfig ? document_->LineAndColumn(node()).first
+                                                            : 0;
 }
 
 int JsonValue::column() const {
   if (!present()) return 0;
   const JsonDocument::Source& source = document_->sources_[node().source];
-  return source.has_lines ? document_->LineAndColumn(node()).second : 0;
+  return source.kind == JsonDocument::Source::Kind::kConfig
+             ? document_->LineAndColumn(node()).second
+             : 0;
+}
+
+bool JsonValue::in_overrides() const {
+  return present() &&
+         document_->sources_[node().source].kind == JsonDocument::Source::Kind::kOverlay;
+}
+
+bool JsonValue::is_shortened() const {
+  return present() && node().end - node().begin > kShownBytes;
 }
 
 std::string JsonValue::Text() const {

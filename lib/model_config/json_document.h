@@ -66,6 +66,9 @@ class JsonValue {
   // As a member: its name. REQUIRES: the parent is an object.
   absl::string_view key() const;
 
+  // What holds it; absent of the root.
+  JsonValue parent() const;
+
   // RFC 6901, "" for the root. PointerOf(key): of a member, there or not.
   std::string pointer() const;
   std::string PointerOf(absl::string_view key) const;
@@ -75,11 +78,14 @@ class JsonValue {
   // Where it begins, 1-based, columns in bytes. 0 when it is not in the file.
   int line() const;
   int column() const;
+  // Whether it came with an overlay.
+  bool in_overrides() const;
   // As it stands in the file (scalars, shortened), for "got ..." in a message:
   // `8`, `string "8"`, `null`, `a list`, `an object`, `nothing`.
   std::string Describe() const;
-  // As it stands in the file, shortened.
+  // As it stands in the file, shortened, and whether that is not all of it.
   std::string Text() const;
+  bool is_shortened() const;
 
  private:
   friend class JsonDocument;
@@ -150,7 +156,8 @@ class JsonDocument {
     std::string text;
     std::string decoded = "";
     std::string pointer = "";  // of the root
-    bool has_lines = true;     // the config itself, not an overlay
+    enum class Kind : uint8_t { kConfig, kOverlay, kDefault };
+    Kind kind = Kind::kConfig;  // the config alone has lines
     // Every kMarkBytes of the text, so that a place is found without reading all of it.
     std::vector<LineMark> marks = {};
   };

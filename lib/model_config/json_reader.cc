@@ -25,8 +25,11 @@ absl::Status ErrorAt(absl::string_view text, size_t offset, absl::string_view fi
   const auto [line, column] = JsonLineAndColumn(text, offset);
   v1::FactPlace place;
   place.set_fact("refused");
-  place.set_line(line);
-  place.set_column(column);
+  place.set_in_overrides(field != "config_json");
+  if (!place.in_overrides()) {
+    place.set_line(line);
+    place.set_column(column);
+  }
   return WithFactPlace(
       FieldError(field, absl::StrCat(rule, " (line ", line, ", column ", column, ")")), place);
 }
@@ -223,7 +226,7 @@ std::unique_ptr<JsonDocument> JsonDocument::ParseDefault(absl::string_view text,
   // A text that does not parse leaves an absent root, which a test would see.
   if (!document->ParseInto(text, "config_json").ok()) return document;
   document->sources_[0].pointer = std::string(pointer);
-  document->sources_[0].has_lines = false;
+  document->sources_[0].kind = Source::Kind::kDefault;
   return document;
 }
 
@@ -231,7 +234,7 @@ absl::StatusOr<int32_t> JsonDocument::ParseInto(absl::string_view text, absl::st
   RETURN_IF_ERROR(CheckText(text, field));
   const uint8_t source = static_cast<uint8_t>(sources_.size());
   sources_.push_back({std::string(field), std::string(text)});
-  sources_.back().has_lines = source == 0;
+  if (source != 0) sources_.back().kind = Source::Kind::kOverlay;
   sources_.back().marks = MarkLines(text);
   sources_.back().decoded.reserve(text.size());
   const int32_t first = static_cast<int32_t>(nodes_.size());

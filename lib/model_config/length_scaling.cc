@@ -93,7 +93,11 @@ absl::StatusOr<double> LengthFactor(const ScalingInput& input, int64_t original)
         {.message = absl::StrCat("factor is not given; max_position_embeddings / "
                                  "original_max_position_embeddings, ",
                                  NumberText(implied), ", is used."),
-         .fix = absl::StrCat("\"factor\": ", NumberText(implied))});
+         .expected = NumberText(implied),
+         // Phi-3's class refuses a map with more keys than it knows.
+         .fix = input.tower.family.rope.rope_types == kDefaultOrLongRope || implied < 1
+                    ? ""
+                    : MemberText("factor", NumberText(implied))});
     return implied;
   }
   NoteSmallFactor(input, *given);

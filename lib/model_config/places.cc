@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -23,6 +24,8 @@ constexpr absl::string_view kBadRequest = "type.googleapis.com/google.rpc.BadReq
 // Stacks build other tables where the file has it (profile.h).
 constexpr absl::string_view kDualChunk = "dual_chunk_attention_config";
 
+constexpr absl::string_view kOverrides = "overrides_json";
+
 constexpr absl::string_view kMaps = "rope_scaling rope_parameters";
 
 // What decides which layers are alike, in the families that have layers of several kinds.
@@ -33,6 +36,8 @@ constexpr absl::string_view kLayerKeys =
     "linear_attn_config/full_attn_layers sliding_window_pattern _sliding_window_pattern "
     "global_attn_every_n_layers full_attention_interval no_rope_layer_interval "
     "num_hidden_layers";
+
+constexpr absl::string_view kHeadsKeys = "num_attention_heads n_head n_heads num_heads";
 
 constexpr absl::string_view kLengthKeys =
     "max_position_embeddings n_positions max_seq_len n_ctx seq_length model_max_length "
@@ -49,6 +54,7 @@ v1::FactPlace* NewPlace(absl::string_view fact, v1::ResolvedEncoding* encoding) 
 void SetPlace(const JsonValue& value, v1::FactPlace* place) {
   place->set_line(value.line());
   place->set_column(value.column());
+  place->set_in_overrides(value.in_overrides());
 }
 
 void AddValue(absl::string_view fact, const JsonValue& value, v1::ResolvedEncoding* encoding) {
@@ -80,6 +86,7 @@ void AddWidthPlaces(const Tower& tower, const LayerGroup& group, const JsonValue
   const JsonValue head = FirstOf(tower.keys, head_keys);
   const JsonValue hidden = FirstOf(tower.keys, "hidden_size n_embd d_model dim");
   const JsonValue width = head.has_value() ? head : hidden;
+  if (!head.has_value()) AddPlace("num_attention_heads", tower.keys, kHeadsKeys, encoding);
   if (width.has_value()) {
     AddValue("head_dim", width, encoding);
   } else {
@@ -132,6 +139,22 @@ std::optional<v1::BadRequest::FieldViolation> ViolationOf(const absl::Status& st
   return detail.field_violations(0);
 }
 
+// What a rule asks for, by the grammar of FieldError: "must be a number, got true" asks for
+// "a number", "contradicts ...: 8 against 4" for the 4 that was there first.
+std::string ExpectedBy(absl::string_view rule) {
+  const auto after = [&](absl::string_view words) {
+    const size_t at = rule.rfind(words);
+    return at == absl::string_view::npos ? "" : rule.substr(at + words.size());
+  };
+  if (absl::StartsWith(rule, "contradicts ")) return std::string(after(" against "));
+  absl::string_view wanted = absl::StartsWith(rule, "must ") ? rule.substr(5) : after(", must ");
+  absl::ConsumePrefix(&wanted, "be ");
+  for (absl::string_view found : {", got ", ", has ", ", sums to "}) {
+    wanted = wanted.substr(0, wanted.find(found));
+  }
+  return std::string(wanted);
+}
+
 // The deepest value that a pointer leads to: itself, or the object that lacks the rest.
 JsonValue Nearest(JsonValue value, absl::string_view pointer) {
   absl::ConsumePrefix(&pointer, "/");
@@ -163,11 +186,45 @@ void AddPlace(absl::string_view fact, const JsonValue& object, absl::string_view
   SetPlace(object, place);
 }
 
+namespace {
+
+// Where a scale of the queries comes from (SetQueryScale), and its numbers.
+void AddQueryScalePlaces(const Tower& tower, const RopeKeys& keys, v1::ResolvedEncoding* encoding) {
+  constexpr absl::string_view kSwitch = "query_scale";
+  constexpr absl::string_view kBeta = "query_scale.beta";
+  constexpr absl::string_view kLength = "query_scale.length";
+  switch (tower.family.rope.query_scale) {
+    case QueryScaleRule::kNone:
+      return;
+    case QueryScaleRule::kQwen:
+      AddPlace(kSwitch, tower.keys, "use_logn_attn", encoding);
+      return AddPlace(kLength, tower.keys, "seq_length", encoding);
+    case QueryScaleRule::kLlama4:
+      AddPlace(kSwitch, tower.keys, "attn_temperature_tuning", encoding);
+      AddPlace(kBeta, tower.keys, "attn_scale", encoding);
+      return AddPlace(kLength, tower.keys, "floor_scale", encoding);
+    case QueryScaleRule::kMinistral:
+      AddPlace(kSwitch, keys.map, "llama_4_scaling_beta", encoding);
+      AddPlace(kBeta, keys.map, "llama_4_scaling_beta", encoding);
+      const JsonValue length = ParameterOf(tower, keys, "original_max_position_embeddings");
+      if (length.has_value()) AddValue(kLength, length, encoding);
+      return;
+  }
+}
+
+}  // namespace
+
 void AddRopePlaces(const Tower& tower, const LayerGroup& group, const JsonValue& partial,
                    v1::ResolvedEncoding* encoding) {
   AddWidthPlaces(tower, group, partial, encoding);
+  if (const JsonValue interleave = tower.keys["rope_interleave"]; interleave.has_value()) {
+    AddValue("rotation", interleave, encoding);
+  }
   const absl::string_view thetas = Or(group.theta_keys, tower.family.rope.theta_keys);
-  if (group.theta_value.has_value() && !group.keys.Find("rope_theta").has_value()) {
+  const absl::string_view ratio_key = tower.family.rope.theta_ratio_key;
+  if (!ratio_key.empty() && !group.keys.Find("rope_theta").has_value()) {
+    AddPlace("rope_theta", tower.keys, ratio_key, encoding);
+  } else if (group.theta_value.has_value() && !group.keys.Find("rope_theta").has_value()) {
     AddValue("rope_theta", group.theta_value, encoding);
   } else if (tower.reads_as_v4()) {
     AddPlace("rope_theta", tower.keys, Or(thetas, "rope_theta"), encoding);
@@ -179,6 +236,7 @@ void AddRopePlaces(const Tower& tower, const LayerGroup& group, const JsonValue&
   }
   const bool in_file = group.keys.present() && IsGiven(group.keys.map);
   AddScalingPlaces(tower, in_file ? group.keys : RopeKeys{}, encoding);
+  AddQueryScalePlaces(tower, in_file ? group.keys : RopeKeys{}, encoding);
   if (in_file) {
     AddPlace("rope_type", group.keys.map, "rope_type type", encoding);
     AddValue("scaling", group.keys.map, encoding);
@@ -204,6 +262,10 @@ void AddCommonPlaces(const Tower& tower, v1::ResolvedEncoding* encoding) {
   if (encoding->spec().has_sinusoidal()) {
     AddPlace("d_model", tower.keys, "embed_dim d_model hidden_size n_embd dim", encoding);
   }
+  if (encoding->spec().has_alibi()) {
+    AddPlace("num_heads", tower.keys, kHeadsKeys, encoding);
+    AddPlace("alibi_bias_max", tower.keys["attn_config"], "alibi_bias_max", encoding);
+  }
   AddPlace("layers", tower.keys, kLayerKeys, encoding);
   AddPlace("max_position_embeddings", tower.keys, kLengthKeys, encoding);
 }
@@ -212,13 +274,18 @@ absl::Status WithPlace(absl::Status status, const JsonValue& root) {
   const auto violation = ViolationOf(status);
   if (!violation.has_value()) return status;
   absl::string_view pointer = violation->field();
-  if (!absl::ConsumePrefix(&pointer, root.field())) return status;
+  const bool in_overrides = absl::ConsumePrefix(&pointer, kOverrides);
+  if (!in_overrides && !absl::ConsumePrefix(&pointer, root.field())) return status;
   const JsonValue nearest = Nearest(root, pointer);
   v1::FactPlace place;
   place.set_fact("refused");
+  place.set_expected(ExpectedBy(violation->description()));
   place.set_pointer(std::string(pointer));
-  SetPlace(nearest, &place);
-  if (nearest.pointer() == pointer) place.set_found(nearest.Text());
+  place.set_in_overrides(in_overrides);
+  if (in_overrides == nearest.in_overrides()) {
+    SetPlace(nearest, &place);
+    if (nearest.pointer() == pointer) place.set_found(nearest.Text());
+  }
   return WithFactPlace(std::move(status), place);
 }
 
@@ -241,8 +308,8 @@ absl::Status AtConfigKey(absl::Status status, const v1::ResolvedEncoding& encodi
     if (found.fact() != fact) continue;
     v1::FactPlace place = found;
     place.set_fact("refused");
-    // What stands in no line of the file was merged over it.
-    const absl::string_view document = found.line() > 0 ? "config_json" : "overrides_json";
+    place.set_expected(ExpectedBy(violation->description()));
+    const absl::string_view document = found.in_overrides() ? kOverrides : "config_json";
     return WithFactPlace(
         FieldError(absl::StrCat(document, found.pointer()), violation->description()), place);
   }

@@ -221,6 +221,7 @@ void SetPlace(const v1::ResolvedEncoding& encoding, const UnheededKey& row, v1::
     finding->set_pointer(std::move(pointer));
     finding->set_line(place.line());
     finding->set_column(place.column());
+    finding->set_in_overrides(place.in_overrides());
   };
   if (const v1::FactPlace* place = PlaceOf(encoding, row.scaling, row.key)) {
     set(*place, place->pointer());

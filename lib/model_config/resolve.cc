@@ -38,8 +38,9 @@ absl::StatusOr<std::unique_ptr<JsonDocument>> ParseModel(const v1::ModelSource& 
   ASSIGN_OR_RETURN(std::unique_ptr<JsonDocument> document,
                    JsonDocument::Parse(model.config_json(), "config_json"));
   if (!model.overrides_json().empty()) {
-    RETURN_IF_ERROR(document->Overlay(model.overrides_json(), "overrides_json",
-                                      {"rope_scaling", "rope_parameters"}));
+    RETURN_IF_ERROR(WithPlace(document->Overlay(model.overrides_json(), "overrides_json",
+                                                {"rope_scaling", "rope_parameters"}),
+                              document->root()));
   }
   return document;
 }

@@ -87,7 +87,8 @@ absl::StatusOr<JsonValue> TypeIn(const Tower& tower, const JsonValue& map) {
   tower.findings.Add(Rule::kCompatDiffers, type,
                      {.message = "type and rope_type differ: transformers 4 reads type, "
                                  "transformers 5 reads rope_type.",
-                      .expected = rope_type.Text()});
+                      .expected = rope_type.Text(),
+                      .fix = MemberText("type", rope_type.Text())});
   return old_wins ? type : rope_type;
 }
 
@@ -116,12 +117,19 @@ void NoteLostKeys(const Tower& tower, const JsonValue& scaling, const JsonValue&
         scaling[key].has_value()) {
       continue;
     }
-    tower.findings.Add(Rule::kTwoRopeMaps, value,
-                       {.message = absl::StrCat("rope_scaling replaces rope_parameters whole, so "
-                                                "this ",
-                                                key, " is lost."),
-                        .expected = absl::StrCat(key, " inside rope_scaling"),
-                        .fix = absl::StrCat("\"", key, "\": ", value.Text())});
+    // Readers of the old form look for the base beside the map.
+    const bool beside_map = key == "rope_theta";
+    tower.findings.Add(
+        Rule::kTwoRopeMaps, value,
+        {.message = absl::StrCat("rope_scaling replaces rope_parameters whole, so this ", key,
+                                 " is lost."),
+         .expected =
+             absl::StrCat(key, beside_map ? " beside rope_scaling" : " inside rope_scaling"),
+         // Another base beside it may be the one that is meant.
+         .fix = value.is_object() || value.is_shortened() || (beside_map && beside.has_value())
+                    ? ""
+                    : MemberText(key, value.Text()),
+         .fix_object = beside_map ? tower.keys : scaling});
   }
 }
 
@@ -174,7 +182,7 @@ absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
   }
   for (const JsonValue& value : scaling.children()) {
     const JsonValue other = parameters[value.key()];
-    if (value.is_number() && other.is_number() && value.number() != other.number()) {
+    if (AreOtherNumbers(value, other)) {
       return FieldError(value.field(), absl::StrCat("contradicts ", other.field(), ": ",
                                                     value.Text(), " against ", other.Text()));
     }

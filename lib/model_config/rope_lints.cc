@@ -57,17 +57,6 @@ void NoteUnread(const Tower& tower, absl::string_view key, absl::string_view wha
                                               key, "; it changes nothing here.")});
 }
 
-// The map in the old form; empty where one map has no place for it, or lists are too long to show.
-std::string AsRopeScaling(const JsonValue& map) {
-  if (map.key() != "rope_parameters") return "";  // of one layer type
-  std::vector<std::string> members;
-  for (const JsonValue& value : map.children()) {
-    if (value.is_array() || value.is_object()) return "";
-    members.push_back(absl::StrCat("\"", value.key(), "\": ", value.Text()));
-  }
-  return absl::StrCat("\"rope_scaling\": {", absl::StrJoin(members, ", "), "}");
-}
-
 }  // namespace
 
 void NoteUnreadBase(const Tower& tower, double rope_theta) {
@@ -141,6 +130,7 @@ void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::stri
       !absl::StrContains(keys.map.pointer(), "/rope_parameters")) {
     return;
   }
+  const std::string map = MapText(keys.map);
   tower.findings.Add(
       Rule::kScalingOnlyNewForm, keys.map,
       {.message = absl::StrCat("The ", rope_type,
@@ -148,8 +138,21 @@ void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::stri
                                "form takes none."),
        .found = std::string(rope_type),
        .expected = "the same in rope_scaling",
-       .fix = AsRopeScaling(keys.map)});
+       // In the old form one map has no place for each layer type.
+       .fix = keys.map.key() == "rope_parameters" && !map.empty() ? MemberText("rope_scaling", map)
+                                                                  : ""});
 }
+
+namespace {
+
+// The base's own key of the family; none in an object of its own.
+absl::string_view KeyBesideMap(const Tower& tower) {
+  const absl::string_view keys = tower.family.rope.theta_keys;
+  const absl::string_view first = keys.substr(0, keys.find(' '));
+  return absl::StrContains(first, '/') ? "" : first;
+}
+
+}  // namespace
 
 void NoteUnreadParameters(const Tower& tower) {
   const JsonValue parameters = tower.keys["rope_parameters"];
@@ -170,7 +173,9 @@ void NoteUnreadParameters(const Tower& tower) {
           Rule::kThetaOnlyNewForm, theta,
           {.message = "The base stands only inside rope_parameters; a reader of the old form takes "
                       "its default instead, as here.",
-           .fix = nested ? "" : absl::StrCat("\"rope_theta\": ", theta.Text())});
+           .expected = "the same beside it",
+           .fix = nested ? "" : MemberText(KeyBesideMap(tower), theta.Text()),
+           .fix_object = tower.keys});
     }
     const JsonValue type = FirstOf(map, "rope_type type");
     const bool scaled = type.is_string() && !HasName("default mrope none openpangu", type.string());

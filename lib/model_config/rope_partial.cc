@@ -84,7 +84,8 @@ class PartialRule {
                         {.message = absl::StrCat("The class of this family overwrites ",
                                                  "partial_rotary_factor with ",
                                                  NumberText(traits_.partial), ", as here."),
-                         .expected = NumberText(traits_.partial)});
+                         .expected = NumberText(traits_.partial),
+                         .fix = MemberText(value.key(), NumberText(traits_.partial))});
   }
 
   void NoteTwoFactors() const {
@@ -97,7 +98,8 @@ class PartialRule {
     tower_.findings.Add(
         Rule::kPartialMismatch, outer_,
         {.message = absl::StrCat(outer_.pointer(), " and ", inner_.pointer(), " differ; ", used),
-         .expected = inner_.Text()});
+         .expected = inner_.Text(),
+         .fix = MemberText(outer_.key(), inner_.Text())});
   }
 
   // Once for a place: what Honoured would say of it too is in it.
@@ -113,7 +115,9 @@ class PartialRule {
              by, " the class's default, ", NumberText(traits_.partial), ", whatever the map says",
              used ? "; the latest reading is that of the map, as here." : ", as here."),
          .expected = "beside the map too",
-         .fix = absl::StrCat("\"partial_rotary_factor\": ", inner_.Text())});
+         // A class that ignores it inside the map does so beside it.
+         .fix = IgnoredInV5() ? "" : MemberText("partial_rotary_factor", inner_.Text()),
+         .fix_object = tower_.keys});
   }
 
   const Tower& tower_;

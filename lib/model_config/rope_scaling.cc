@@ -40,7 +40,8 @@ absl::Status SetProportional(const ScalingInput& input, v1::ProportionalScaling*
   input.tower.findings.AddMissing(
       Rule::kPartialMissing, input.keys.map, kPartial,
       {.message = "rope_type proportional without partial_rotary_factor rotates the whole head.",
-       .fix = "\"partial_rotary_factor\": 1"});
+       .expected = "1",
+       .fix = MemberText(kPartial, "1")});
   return absl::OkStatus();
 }
 
@@ -88,7 +89,7 @@ absl::StatusOr<double> YarnFactor(const ScalingInput& input, int64_t original) {
                                                       "original_max_position_embeddings, ",
                                                       NumberText(implied), ", is used."),
                               .expected = NumberText(implied),
-                              .fix = absl::StrCat("\"factor\": ", NumberText(implied))});
+                              .fix = implied < 1 ? "" : MemberText("factor", NumberText(implied))});
     return implied;
   }
   return RequiredFactor(input, "factor");
@@ -98,15 +99,16 @@ void NoteSwappedBetas(const ScalingInput& input, std::optional<double> fast,
                       std::optional<double> slow) {
   if (fast.value_or(32) >= slow.value_or(1)) return;
   const JsonValue value = input.keys.Find(fast.has_value() ? "beta_fast" : "beta_slow");
+  const std::string high = NumberText(slow.value_or(1));
+  const std::string low = NumberText(fast.value_or(32));
   input.tower.findings.Add(
       Rule::kBetasSwapped, value,
       {.message = absl::StrCat("beta_fast (", NumberText(fast.value_or(32)),
                                ") is below beta_slow (", NumberText(slow.value_or(1)),
                                "): the ramp runs the other way, from interpolated to kept "
                                "frequencies. Some codes have the two names swapped."),
-       .expected = "beta_fast 32, beta_slow 1",
-       .fix = absl::StrCat("\"beta_fast\": ", NumberText(slow.value_or(1)),
-                           ", \"beta_slow\": ", NumberText(fast.value_or(32)))});
+       .expected = absl::StrCat("beta_fast ", high, ", beta_slow ", low),
+       .fix = absl::StrCat(MemberText("beta_fast", high), ", ", MemberText("beta_slow", low))});
 }
 
 // attn_factor, another stack's key, multiplies what is computed; transformers
@@ -116,14 +118,18 @@ absl::Status SetAttnFactor(const ScalingInput& input, v1::YarnScaling* yarn) {
   ASSIGN_OR_RETURN(const std::optional<double> factor, ReadPositiveNumber(value));
   if (!factor.has_value()) return absl::OkStatus();
   const bool ignored = yarn->has_attention_factor();
+  const std::string without = MapText(input.keys.map, "attn_factor");
   input.tower.findings.Add(
       Rule::kAttnFactor, value,
       {.message = ignored ? "attn_factor would multiply the computed attention factor, but "
                             "attention_factor, the final value, is given: attn_factor is ignored, "
                             "as transformers always does."
                           : "attn_factor multiplies the computed attention factor, as here; "
-                            "transformers does not read it. attention_factor is the final value.",
-       .expected = ignored ? "attention_factor alone" : "attention_factor"});
+                            "transformers does not read it. attention_factor, the final value, is "
+                            "read by all: `posenc resolve` prints it.",
+       .expected = ignored ? "attention_factor alone" : "attention_factor",
+       .fix = ignored && !without.empty() ? MemberText(input.keys.map.key(), without) : "",
+       .fix_object = input.keys.map.parent()});
   if (!ignored) yarn->set_attn_factor(*factor);
   return absl::OkStatus();
 }

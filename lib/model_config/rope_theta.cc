@@ -56,16 +56,57 @@ class ThetaRule {
     if (group_.theta_keys.empty() && !group_.theta_value.has_value() && !keys_.empty()) {
       RETURN_IF_ERROR(OneOf(group_.keys.map, kBaseNames).status());
       ASSIGN_OR_RETURN(const JsonValue any, OneOf(tower_.keys, kBaseNames));
-      if (outer.has_value() && any.has_value() && any.is_number() &&
-          any.number() != outer.number()) {
-        return Contradiction(any, outer);
-      }
+      if (AreOtherNumbers(any, outer)) return Contradiction(any, outer);
       if (!outer.has_value()) beside = any;
     }
-    if (inner.has_value() && beside.is_number() && beside.number() != inner.number()) {
+    if (AreOtherNumbers(inner, beside)) {
       NoteTwoBases(inner, beside);
     }
     return absl::OkStatus();
+  }
+
+  // Where a base beside the map stands, or would.
+  struct BasePlace {
+    JsonValue object;
+    absl::string_view key;
+    absl::string_view inner = "";  // of the object that `key` would be
+  };
+  BasePlace PlaceOfBase() const {
+    const absl::string_view first = keys_.substr(0, keys_.find(' '));
+    const size_t slash = first.find('/');
+    if (slash == absl::string_view::npos) return {tower_.keys, first};
+    const absl::string_view inner = first.substr(slash + 1);
+    const JsonValue object = tower_.keys[first.substr(0, slash)];
+    if (object.is_object()) return {object, inner};
+    return {tower_.keys, first.substr(0, slash), inner};
+  }
+  static std::string BaseMember(const BasePlace& place, absl::string_view value) {
+    if (place.inner.empty()) return MemberText(place.key, value);
+    return MemberText(place.key, absl::StrCat("{", MemberText(place.inner, value), "}"));
+  }
+
+  // Whether the key beside the map is of the layers that the map is for, and of no others.
+  bool IsKeyOfMap() const {
+    const LayerRule rule = tower_.family.rope.layers;
+    const JsonValue& map = group_.keys.map;
+    const bool own_map = IsGiven(map) && map.parent().pointer() != tower_.keys.pointer();
+    if (own_map) return !group_.theta_keys.empty() || rule == LayerRule::kGemma3;
+    return group_.theta_keys.empty() &&
+           (group_.layer_type == "all" || rule == LayerRule::kFullOnly);
+  }
+
+  // Whether the file has a base of other layers, or by a name that this family does not read: a
+  // default beside it would contradict it.
+  bool SaysAnyBase() const {
+    for (const JsonValue& map : {tower_.keys, tower_.keys["rope_scaling"],
+                                 tower_.keys["rope_parameters"], group_.keys.map}) {
+      if (FirstOf(map, kBaseNames).present()) return true;
+      if (map.pointer() == tower_.keys.pointer()) continue;
+      for (const JsonValue& nested : map.children()) {
+        if (FirstOf(nested, kBaseNames).present()) return true;
+      }
+    }
+    return false;
   }
 
   absl::StatusOr<double> Default() {
@@ -75,34 +116,36 @@ class ThetaRule {
       return default_ * ratio.value_or(1);
     }
     if (keys_.empty()) return default_;  // no file of the family has a base
-    const std::string first(std::string(keys_.substr(0, keys_.find(' '))));
-    const JsonValue null_theta = tower_.keys[first];
+    const BasePlace place = PlaceOfBase();
+    const JsonValue null_theta = place.object[place.key];
     const double old = tower_.family.rope.theta_v4;
     const bool old_wins = tower_.compat() == v1::COMPAT_V4_57 && old != 0;
     const double used = old_wins ? old : default_;
     const FindingText text = {
-        .message = absl::StrCat("The base is ", null_theta.present() ? "null" : "not given",
+        .message = absl::StrCat("The base (", keys_.substr(0, keys_.find(' ')), ") is ",
+                                null_theta.present() ? "null" : "not given",
                                 "; the default of the family", old_wins ? " in transformers 4" : "",
                                 ", ", NumberText(used), ", is used."),
         .expected = NumberText(used),
-        .fix = absl::StrCat("\"", first, "\": ", NumberText(used))};
+        .fix = SaysAnyBase() ? "" : BaseMember(place, NumberText(used))};
     if (null_theta.present()) {
       tower_.findings.Add(Rule::kThetaNull, null_theta, text);
     } else {
-      tower_.findings.AddMissing(Rule::kThetaDefaulted, tower_.keys, first, text);
-      NoteOldDefault(first);
+      tower_.findings.AddMissing(Rule::kThetaDefaulted, place.object, place.key, text);
+      NoteOldDefault(place);
     }
     return used;
   }
 
-  void NoteOldDefault(absl::string_view key) const {
+  void NoteOldDefault(const BasePlace& place) const {
     const double old = tower_.family.rope.theta_v4;
     if (old == 0) return;
     tower_.findings.AddMissing(
-        Rule::kCompatDiffers, tower_.keys, key,
+        Rule::kCompatDiffers, place.object, place.key,
         {.message = absl::StrCat("Without a base transformers 4 takes ", NumberText(old),
                                  ", transformers 5 takes ", NumberText(default_), "."),
-         .expected = NumberText(default_)});
+         .expected = NumberText(default_),
+         .fix = SaysAnyBase() ? "" : BaseMember(place, NumberText(default_))});
   }
 
   void NoteTwoBases(const JsonValue& inner, const JsonValue& outer) const {
@@ -114,18 +157,27 @@ class ThetaRule {
                                        "readers of the new form the latter."
                                      : " differ; readers of the new form use the latter, as here, "
                                        "readers of the old form the former."),
-         .expected = inner.Text()});
+         .expected = inner.Text(),
+         .fix = MemberText(outer.key(), inner.Text())});
   }
 
   // A file that an old reader takes for base 10000: it looks for it beside the map.
   void NoteNewFormOnly(const JsonValue& inner) const {
-    if (inner.line() == 0 || tower_.family.since_v5) return;
+    const double of_old_reader = tower_.family.rope.theta_v4;
+    if (inner.line() == 0 || tower_.family.since_v5 ||
+        inner.number() == (of_old_reader != 0 ? of_old_reader : default_)) {
+      return;
+    }
+    const bool pasted = IsKeyOfMap() && !keys_.empty();
+    const BasePlace place = PlaceOfBase();
     tower_.findings.Add(
         Rule::kThetaOnlyNewForm, inner,
         {.message = absl::StrCat("The base stands only inside ", MapName(inner),
                                  "; a reader of the old form takes its default instead",
                                  IsUnread(inner) ? ", as here." : "."),
-         .fix = absl::StrCat("\"rope_theta\": ", inner.Text())});
+         .expected = "the same beside it",
+         .fix = pasted ? BaseMember(place, inner.Text()) : "",
+         .fix_object = place.object});
   }
 
   const Tower& tower_;

@@ -20,18 +20,21 @@ bool OuterLengthWins(const ScalingInput& input) {
 // The length is in two places and they differ.
 void NoteTwoLengths(const ScalingInput& input, const JsonValue& inner, const JsonValue& outer) {
   const bool outer_wins = OuterLengthWins(input);
+  const std::string fix = MemberText(kOriginalLength, inner.Text());
   input.tower.findings.Add(
       Rule::kOriginalLengthMismatch, outer,
       {.message = absl::StrCat(outer.pointer(), " and ", inner.pointer(), " differ; ",
                                outer_wins ? "the former" : "the latter",
                                " is used. transformers 5 lets the one beside the map win."),
-       .expected = inner.Text()});
+       .expected = inner.Text(),
+       .fix = fix});
   if (input.type.rope_type != "longrope") return;
   input.tower.findings.Add(
       Rule::kCompatDiffers, outer,
       {.message = "transformers 4 and 5 use this length, whatever the map of a LongRoPE says; "
                   "the latest reading is that of the map.",
-       .expected = inner.Text()});
+       .expected = inner.Text(),
+       .fix = fix});
 }
 
 // A length beside the map alone, of a YaRN: transformers 4 does not see it.
@@ -45,7 +48,8 @@ void NoteLengthBesideYarn(const ScalingInput& input, const JsonValue& outer) {
                                v4 ? ", as here; transformers 5 uses this one."
                                   : "; transformers 5 uses this one, as here."),
        .expected = "inside the map too",
-       .fix = absl::StrCat("\"", kOriginalLength, "\": ", outer.Text())});
+       .fix = MemberText(kOriginalLength, outer.Text()),
+       .fix_object = input.keys.map});
 }
 
 // The length of a LongRoPE that stands in the map alone: transformers 4 does not see it there.
@@ -60,7 +64,8 @@ void NoteLengthInsideLongRope(const ScalingInput& input, const JsonValue& inner,
                                                   : "; transformers 5 uses this one, as "
                                                     "here."),
        .expected = "beside the map too",
-       .fix = absl::StrCat("\"", kOriginalLength, "\": ", inner.Text())});
+       .fix = MemberText(kOriginalLength, inner.Text()),
+       .fix_object = input.tower.keys});
 }
 
 }  // namespace
@@ -109,13 +114,17 @@ absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
     return FieldError(input.keys.map.FieldOf(kOriginalLength),
                       absl::StrCat("is required for rope_type ", input.type.rope_type));
   }
+  // The other map, which this one replaces, may be right; a LongRoPE would extend nothing.
+  const bool lost = input.tower.keys["rope_parameters"][kOriginalLength].has_value();
   input.tower.findings.AddMissing(
       Rule::kOriginalLengthMissing, input.keys.map, kOriginalLength,
       {.message = absl::StrCat("The training length is not given; max_position_embeddings (",
                                input.max_position_embeddings,
                                ") stands in, which is wrong if it was raised by factor already."),
        .expected = "the length before scaling",
-       .fix = absl::StrCat("\"", kOriginalLength, "\": ", input.max_position_embeddings)});
+       .fix = input.type.rope_type == "longrope" || lost
+                  ? ""
+                  : MemberText(kOriginalLength, absl::StrCat(input.max_position_embeddings))});
   return input.max_position_embeddings;
 }
 
@@ -134,7 +143,8 @@ absl::StatusOr<std::optional<double>> AttentionFactor(const ScalingInput& input)
     input.tower.findings.Add(
         Rule::kAttentionFactorInteger, value,
         {.message = "transformers warns of an attention_factor without a point, and uses it.",
-         .expected = absl::StrCat(value.Text(), ".0")});
+         .expected = absl::StrCat(value.Text(), ".0"),
+         .fix = MemberText("attention_factor", absl::StrCat(value.Text(), ".0"))});
   }
   return given;
 }

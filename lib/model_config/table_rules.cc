@@ -33,12 +33,17 @@ absl::Status CheckRows(const Tower& tower, const JsonValue& value, int64_t rows,
   }
   // 512 tokens need 514 rows where the first stands in row 2.
   if (tower.family.table.after_padding && (rows & (rows - 1)) == 0) {
-    tower.findings.Add(
-        Rule::kRowsWithoutOffset, value,
-        {.message = absl::StrCat("The first token has row ", offset, ", so ", rows,
-                                 " rows hold sequences of ", rows - offset, " tokens only."),
-         .expected = absl::StrCat(rows + offset),
-         .fix = absl::StrCat("\"max_position_embeddings\": ", rows + offset)});
+    const absl::string_view key = value.present() ? value.key() : "max_position_embeddings";
+    FindingText text = {
+        .message = absl::StrCat("The first token has row ", offset, ", so ", rows,
+                                " rows hold sequences of ", rows - offset, " tokens only."),
+        .expected = absl::StrCat(rows + offset),
+        .fix = MemberText(key, absl::StrCat(rows + offset))};
+    if (value.present()) {
+      tower.findings.Add(Rule::kRowsWithoutOffset, value, std::move(text));
+    } else {
+      tower.findings.AddMissing(Rule::kRowsWithoutOffset, tower.keys, key, std::move(text));
+    }
   }
   return absl::OkStatus();
 }

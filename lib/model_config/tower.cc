@@ -19,7 +19,8 @@ std::optional<int64_t> ClassDefault(const Tower& tower, absl::string_view key, i
                                                      " is not given; the default of the "
                                                      "model's class, ",
                                                      value, ", is used."),
-                             .fix = absl::StrCat("\"", key, "\": ", value)});
+                             .expected = absl::StrCat(value),
+                             .fix = MemberText(key, absl::StrCat(value))});
   return value;
 }
 
@@ -95,7 +96,8 @@ absl::StatusOr<int64_t> MaxPositionEmbeddings(const Tower& tower) {
       {.message = absl::StrCat("max_position_embeddings is not given; the default of the model's "
                                "class, ",
                                by_class, ", is used."),
-       .fix = absl::StrCat("\"max_position_embeddings\": ", by_class)});
+       .expected = absl::StrCat(by_class),
+       .fix = MemberText("max_position_embeddings", absl::StrCat(by_class))});
   return by_class;
 }
 

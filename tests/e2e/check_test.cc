@@ -19,8 +19,7 @@ using ::testing::StartsWith;
 TEST(CheckTest, AGoodConfigPasses) {
   const CheckResult result = Check({Config("Meta-Llama-3.1-8B")});
   EXPECT_EQ(result.exit_code, 0) << result.errors;
-  EXPECT_THAT(result.out,
-              HasSubstr("Meta-Llama-3.1-8B.json: ok\n1 models, 0 errors, 0 warnings\n"));
+  EXPECT_THAT(result.out, HasSubstr("Meta-Llama-3.1-8B.json: ok\n1 model, 0 errors, 0 warnings\n"));
 }
 
 // Llama 3.1 without its rope_scaling, against the real one: pairs 29 to 63 of 64 differ.
@@ -130,8 +129,9 @@ TEST(CheckTest, AnMropeThatIsMissingWasAnEmptyObjectWithoutALine) {
       "base.json",
       config("qwen2_vl", R"(, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]})"));
   EXPECT_THAT(Check({model, "--base", base}).out,
-              HasSubstr(model + ":1:1: error: text/all: mrope is none, in the base {"));
-  EXPECT_THAT(Check({base, "--base", model}).out, HasSubstr("}, in the base none"));
+              HasSubstr(model + ":1:1: error: text/all: mrope is none, in the base 16,24,24 "));
+  EXPECT_THAT(Check({base, "--base", model}).out,
+              HasSubstr("16,24,24 contiguous, in the base none"));
 }
 
 // Both findings told what the two do together.
@@ -256,6 +256,39 @@ TEST(CheckTest, GithubAnnotatesFileAndLine) {
   const std::string model = Config("Yarn-Mistral-7b-64k");
   const CheckResult result = Check({model, "--format", "github"});
   EXPECT_THAT(result.out, HasSubstr("::warning file=" + model + ",line="));
+}
+
+// A line feed in a model_type began a line of its own, which a runner takes for a command.
+TEST(CheckTest, AStringOfAConfigWasALineOfTheReport) {
+  const std::string hostile = R"(x\n::set-output name=a::b\r\u001b[2J\u009b%0A,é\"\\)";
+  const std::string rope = R"("hidden_size": 512, "num_attention_heads": 4, "rope_theta": 1e4)";
+  const std::vector<std::string> models = {
+      Write("type.json", R"({"model_type": ")" + hostile + "\"}"),
+      Write("generic.json", R"({"model_type": ")" + hostile + "\", " + rope + "}"),
+      Write("key.json", R"({"model_type": "llama", "rope_scaling": {"rope_type": "linear",
+          "factor": 2.0, ")" +
+                            hostile + "\": 1}, " + rope + "}"),
+      Write("rope_type.json", R"({"model_type": "llama", "rope_scaling": {"rope_type": ")" +
+                                  hostile + "\"}, " + rope + "}"),
+      Write("class.json", R"({"_class_name": ")" + hostile + "\"}"),
+  };
+  const auto lines = [&](const char* format) {
+    std::vector<std::string> arguments = models;
+    arguments.insert(arguments.end(), {"--format", format});
+    const std::string out = Check(arguments).out;
+    EXPECT_EQ(out.find_first_of("\r\x1b"), std::string::npos) << format;
+    return out;
+  };
+  const std::string text = lines("text");
+  EXPECT_EQ(text.find("\n::"), std::string::npos) << text;
+  EXPECT_EQ(text.find("\xC2\x9B"), std::string::npos) << "a C1 control";
+  const std::string github = lines("github");
+  EXPECT_EQ(github.find("\n::set-output"), std::string::npos) << github;
+  for (const char* format : {"json", "sarif"}) {
+    rapidjson::Document document;
+    document.Parse<rapidjson::kParseValidateEncodingFlag>(lines(format).c_str());
+    EXPECT_FALSE(document.HasParseError()) << format;
+  }
 }
 
 TEST(CheckTest, TheFixWasLostInGithubAndSarif) {

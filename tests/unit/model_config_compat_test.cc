@@ -221,13 +221,15 @@ TEST(ModelConfigCompatTest, AnOldDefaultWasUsedAndTheNewOneNamed) {
        {std::tuple{"cohere", "10000", "500000"}, {"qwen3_vl_text", "5000000", "500000"}}) {
     const std::string config = ModelWith(type, "");
     const auto v4 = ResolvedAs(config, v1::COMPAT_V4_57);
-    EXPECT_EQ(MessageOf("theta-defaulted", v4),
-              absl::StrCat("The base is not given; the default of the family in transformers 4, ",
-                           old, ", is used."));
-    EXPECT_EQ(FindingOf(v4, "theta-defaulted")->fix(), absl::StrCat("\"rope_theta\": ", old));
     EXPECT_EQ(
-        MessageOf("theta-defaulted", ResolvedAs(config, v1::COMPAT_LATEST)),
-        absl::StrCat("The base is not given; the default of the family, ", now, ", is used."));
+        MessageOf("theta-defaulted", v4),
+        absl::StrCat(
+            "The base (rope_theta) is not given; the default of the family in transformers 4, ",
+            old, ", is used."));
+    EXPECT_EQ(FindingOf(v4, "theta-defaulted")->fix(), absl::StrCat("\"rope_theta\": ", old));
+    EXPECT_EQ(MessageOf("theta-defaulted", ResolvedAs(config, v1::COMPAT_LATEST)),
+              absl::StrCat("The base (rope_theta) is not given; the default of the family, ", now,
+                           ", is used."));
   }
 }
 

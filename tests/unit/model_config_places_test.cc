@@ -46,6 +46,37 @@ TEST(ModelConfigPlacesTest, AFactIsAtTheKeyThatDecidesIt) {
   EXPECT_EQ(PlaceOf(encoding, "mrope_section"), "") << "it has none";
 }
 
+// Facts that had the place of another key, or none.
+TEST(ModelConfigPlacesTest, WhatScalesQueriesPairsChannelsOrCountsHeadsHadNoPlace) {
+  const auto place = [](const std::string& config, absl::string_view fact) {
+    const auto response = Resolve(config);
+    EXPECT_TRUE(response.ok()) << response.status();
+    return response.ok() ? PlaceOf(response->encodings(0), fact) : "";
+  };
+  const std::string llama4 = testing::ModelWith(
+      "llama4_text",
+      "\n\"attn_temperature_tuning\": 4, \"attn_scale\": 0.1,\n\"floor_scale\": 8192");
+  EXPECT_EQ(place(llama4, "query_scale"), "2:28 /attn_temperature_tuning");
+  EXPECT_EQ(place(llama4, "query_scale.beta"), "2:45 /attn_scale");
+  EXPECT_EQ(place(llama4, "query_scale.length"), "3:16 /floor_scale");
+  const std::string ministral = testing::ModelWith("ministral3", R"("rope_parameters":
+    {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0,
+     "llama_4_scaling_beta": 0.1, "original_max_position_embeddings": 2048})");
+  EXPECT_EQ(place(ministral, "query_scale.beta"), "3:30 /rope_parameters/llama_4_scaling_beta");
+  EXPECT_EQ(place(ministral, "query_scale.length"),
+            "3:71 /rope_parameters/original_max_position_embeddings");
+  EXPECT_EQ(place(testing::ModelWith("deepseek_v3", "\n\"rope_interleave\": true"), "rotation"),
+            "2:20 /rope_interleave");
+  EXPECT_EQ(place("{\"model_type\": \"llama\", \"hidden_size\": 64,\n\"num_attention_heads\": 2}",
+                  "num_attention_heads"),
+            "2:24 /num_attention_heads");
+  EXPECT_EQ(place("{\"model_type\": \"bloom\", \"hidden_size\": 64,\n\"n_head\": 2}", "num_heads"),
+            "2:11 /n_head");
+  EXPECT_EQ(place(testing::ModelWith("chatglm", "\n\"kv_channels\": 128, \"rope_ratio\": 50"),
+                  "rope_theta"),
+            "2:35 /rope_ratio");
+}
+
 // Nested, so that the object which lacks a key is not the file.
 TEST(ModelConfigPlacesTest, AMissingKeyIsAtTheObjectThatLacksIt) {
   const auto response = Resolve(R"({"model_type": "llava",

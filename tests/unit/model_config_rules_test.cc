@@ -48,7 +48,8 @@ TEST(ModelConfigRulesTest, TheDocumentedListIsTheTable) {
     const absl::string_view severity = info.severity == v1::SEVERITY_NOTE      ? "note"
                                        : info.severity == v1::SEVERITY_WARNING ? "warning"
                                                                                : "error";
-    absl::StrAppend(&rows, "| ", info.id, " | ", severity, " | ", info.meaning, " |\n");
+    absl::StrAppend(&rows, "| ", info.id, " | ", severity, " | ", info.meaning, " | ", info.fix,
+                    " |\n");
   }
   std::ifstream file(absl::StrCat(POSENC_TEST_DATA, "/../lib/model_config/FINDINGS.md"));
   std::stringstream text;

@@ -143,5 +143,32 @@ TEST(ProfileTablesTest, TheTableOfHfWasThatOfLlamaForEveryFamily) {
   EXPECT_EQ(pairing("cohere"), v1::PAIRING_INTERLEAVED) << "its class repeats each value";
 }
 
+// transformers' modeling files of 2026: glm4v, glm_ocr and moonshine_streaming spread repeated
+// halves out when they rotate, ernie4_5_vl_moe returns each value twice, in float32.
+TEST(HfTablesTest, GlmVAndMoonshineStreamingHadEachValueTwice) {
+  const auto header = [](const std::string& type, const std::string& sections) {
+    return Header(Request(
+        absl::StrCat(R"({"model_type": ")", type, R"(", "hidden_size": 512, "dtype": "bfloat16",
+          "num_attention_heads": 4, "max_position_embeddings": 128, "rope_parameters": {
+          "rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": )",
+                     sections, "}}"),
+        "hf"));
+  };
+  for (const char* type : {"glm4v_text", "glm_ocr_text", "moonshine_streaming"}) {
+    const v1::TableHeader table =
+        header(type, type[0] == 'm' ? "0.5" : R"(0.5, "mrope_section": [8, 12, 12])");
+    EXPECT_EQ(table.spec().rope().pairing(), v1::PAIRING_HALF) << type;
+    EXPECT_EQ(table.format().dtype(), v1::DTYPE_BF16) << type;
+    EXPECT_THAT(table.tensors(0).shape(), ElementsAre(128, 64)) << type;
+    EXPECT_EQ(table.tensors(0).name(), "cos");
+    EXPECT_EQ(table.tensors(1).name(), "sin");
+  }
+  const v1::TableHeader ernie =
+      header("ernie4_5_vl_moe_text", R"(1.0, "mrope_section": [22, 22, 20])");
+  EXPECT_EQ(ernie.spec().rope().pairing(), v1::PAIRING_INTERLEAVED);
+  EXPECT_EQ(ernie.format().dtype(), v1::DTYPE_F32);
+  EXPECT_THAT(ernie.tensors(0).shape(), ElementsAre(128, 128));
+}
+
 }  // namespace
 }  // namespace posenc

@@ -176,23 +176,26 @@ bool IsComplex(const Profile& profile, const ProfiledRequest& request) {
          request.encoding->rotation() == "complex";
 }
 
-v1::Layout LayoutOf(const Profile& profile, const ProfiledRequest& request) {
-  if (IsComplex(profile, request)) return v1::LAYOUT_PAIRS;
-  if (request.encoding != nullptr &&
-      HasName(profile.half_width_types, request.encoding->model_type())) {
-    return v1::LAYOUT_COS_AND_SIN_HALF;
-  }
-  const bool latent = request.encoding != nullptr && request.encoding->rotary_channels_last();
-  return latent && profile.latent_layout != v1::LAYOUT_UNSPECIFIED ? profile.latent_layout
-                                                                   : profile.layout;
-}
-
 // Whether the doubled row of a table of adjacent channels is [c0 c1 … c0 c1 …] all the same: where
 // the rotation leaves the channels in halves, or spreads the table out itself.
 bool RepeatsHalves(const Profile& profile, const v1::ResolvedEncoding& encoding) {
   if (profile.layout != v1::LAYOUT_COS_AND_SIN_FULL) return false;
   return encoding.rotation() == "interleaved_to_half" ||
          HasName(profile.repeated_halves_types, encoding.model_type());
+}
+
+v1::Layout LayoutOf(const Profile& profile, const ProfiledRequest& request) {
+  if (IsComplex(profile, request)) return v1::LAYOUT_PAIRS;
+  if (request.encoding != nullptr &&
+      HasName(profile.half_width_types, request.encoding->model_type())) {
+    return v1::LAYOUT_COS_AND_SIN_HALF;
+  }
+  if (request.encoding != nullptr && RepeatsHalves(profile, *request.encoding)) {
+    return v1::LAYOUT_COS_AND_SIN_REPEATED;
+  }
+  const bool latent = request.encoding != nullptr && request.encoding->rotary_channels_last();
+  return latent && profile.latent_layout != v1::LAYOUT_UNSPECIFIED ? profile.latent_layout
+                                                                   : profile.layout;
 }
 
 v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
@@ -310,10 +313,6 @@ absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
   format.set_profile(std::string(profile->versioned));
   if (format.layout() == v1::LAYOUT_UNSPECIFIED) format.set_layout(LayoutOf(*profile, request));
   if (format.dtype() == v1::DTYPE_UNSPECIFIED) format.set_dtype(DTypeOf(*profile, request));
-  if (request.encoding != nullptr && RepeatsHalves(*profile, *request.encoding) &&
-      format.layout() == v1::LAYOUT_COS_AND_SIN_FULL) {
-    request.spec->mutable_rope()->set_pairing(v1::PAIRING_HALF);
-  }
   if (request.selection->coordinates_case() == v1::Selection::COORDINATES_NOT_SET) {
     SetRows(*profile, request, format.max_model_len());
   }

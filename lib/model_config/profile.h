@@ -4,8 +4,7 @@
 // A profile fills in what a request leaves unset. The values are the
 // checkpoint's meaning, not the stack's reading of it: where a stack would
 // ignore a key, the table heeds it and a finding says so. The length of a table
-// that depends on it is the stack's, and so is how a doubled row repeats its
-// values: there the spec's pairing is the table's, whatever channels rotate.
+// that depends on it is the stack's.
 // Facts: what each stack's code builds, as of the dates in profile.cc.
 #ifndef POSENC_LIB_MODEL_CONFIG_PROFILE_H_
 #define POSENC_LIB_MODEL_CONFIG_PROFILE_H_

@@ -131,16 +131,16 @@ TEST(ProfileTablesTest, TheTableOfHfWasThatOfLlamaForEveryFamily) {
   v4.mutable_selection()->mutable_position_range()->set_end(8);
   EXPECT_THAT(Header(v4).tensors(0).shape(), ElementsAre(8, 32));
 
-  const auto pairing = [&](const char* type) {
+  const auto layout = [&](const char* type) {
     const v1::TableHeader header = Header(Request(model(type), "hf"));
     EXPECT_EQ(header.tensors(0).name(), "cos");
-    EXPECT_EQ(header.format().layout(), v1::LAYOUT_COS_AND_SIN_FULL);
-    return header.spec().rope().pairing();
+    EXPECT_EQ(header.spec().rope().pairing(), v1::PAIRING_INTERLEAVED);
+    return header.format().layout();
   };
   for (const char* type : {"deepseek_v3", "longcat_flash", "glm4", "ernie4_5", "helium"}) {
-    EXPECT_EQ(pairing(type), v1::PAIRING_HALF) << type;
+    EXPECT_EQ(layout(type), v1::LAYOUT_COS_AND_SIN_REPEATED) << type;
   }
-  EXPECT_EQ(pairing("cohere"), v1::PAIRING_INTERLEAVED) << "its class repeats each value";
+  EXPECT_EQ(layout("cohere"), v1::LAYOUT_COS_AND_SIN_FULL) << "its class repeats each value";
 }
 
 // transformers' modeling files of 2026: glm4v, glm_ocr and moonshine_streaming spread repeated
@@ -157,7 +157,7 @@ TEST(HfTablesTest, GlmVAndMoonshineStreamingHadEachValueTwice) {
   for (const char* type : {"glm4v_text", "glm_ocr_text", "moonshine_streaming"}) {
     const v1::TableHeader table =
         header(type, type[0] == 'm' ? "0.5" : R"(0.5, "mrope_section": [8, 12, 12])");
-    EXPECT_EQ(table.spec().rope().pairing(), v1::PAIRING_HALF) << type;
+    EXPECT_EQ(table.format().layout(), v1::LAYOUT_COS_AND_SIN_REPEATED) << type;
     EXPECT_EQ(table.format().dtype(), v1::DTYPE_BF16) << type;
     EXPECT_THAT(table.tensors(0).shape(), ElementsAre(128, 64)) << type;
     EXPECT_EQ(table.tensors(0).name(), "cos");
@@ -165,6 +165,7 @@ TEST(HfTablesTest, GlmVAndMoonshineStreamingHadEachValueTwice) {
   }
   const v1::TableHeader ernie =
       header("ernie4_5_vl_moe_text", R"(1.0, "mrope_section": [22, 22, 20])");
+  EXPECT_EQ(ernie.format().layout(), v1::LAYOUT_COS_AND_SIN_FULL);
   EXPECT_EQ(ernie.spec().rope().pairing(), v1::PAIRING_INTERLEAVED);
   EXPECT_EQ(ernie.format().dtype(), v1::DTYPE_F32);
   EXPECT_THAT(ernie.tensors(0).shape(), ElementsAre(128, 128));

@@ -122,12 +122,12 @@ constexpr std::array kFamilies = {
 
     // RoPE of a part of the head -----------------------------------------------------
     ModelFamily{.model_types = "gpt_neox",
-                .rope = {.theta_keys = "rotary_emb_base rope_theta rotary_base",
+                .rope = {.theta_keys = "rotary_emb_base",
                          .partial = 0.25,
                          .partial_keys = "rotary_pct partial_rotary_factor",
                          .partial_in_v5 = true}},
     ModelFamily{.model_types = "gpt_neox_japanese",
-                .rope = {.theta_keys = "rotary_emb_base rope_theta rotary_base",
+                .rope = {.theta_keys = "rotary_emb_base",
                          .partial_keys = "rotary_pct partial_rotary_factor"}},
     ModelFamily{.model_types = "phi nemotron",
                 .rope = {.partial = 0.5, .partial_in_v5 = true, .partial_beside_map = true}},

@@ -60,9 +60,11 @@ void NoteUnread(const Tower& tower, absl::string_view key, absl::string_view wha
 }  // namespace
 
 void NoteUnreadBase(const Tower& tower, double rope_theta) {
+  const RopeTraits& traits = tower.family.rope;
   for (absl::string_view key : absl::StrSplit(kBaseNames, ' ')) {
     const JsonValue base = tower.keys[key];
-    if (key == "rope_theta" || HasName(tower.family.rope.theta_keys, key)) continue;
+    if (HasName(traits.theta_keys, key)) continue;
+    if (key == "rope_theta" && traits.layers != LayerRule::kAll) continue;  // of some layers
     if (base.is_number() && base.number() == rope_theta) continue;
     NoteUnread(tower, key, "a base");
   }

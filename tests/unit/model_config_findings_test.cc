@@ -97,6 +97,9 @@ TEST(BaseNamesTest, ABaseByAnotherNameThatDiffersWasOnlyAWarning) {
   // Alone it is read by nobody.
   EXPECT_EQ(Said(ModelWith("llama", R"("rotary_emb_base": 5e5)"), "rope-key-ignored"),
             "warning /rotary_emb_base");
+  // transformers' GPT-NeoX sets rope_theta to what rotary_emb_base says, or to 10000.
+  EXPECT_EQ(Said(ModelWith("gpt_neox", R"("rope_theta": 5e5)"), "rope-key-ignored"),
+            "warning /rope_theta");
   EXPECT_THAT(Refusal(ModelWith("llama", R"("rope_parameters": {"rope_theta": 1e4,
                                                                 "rotary_emb_base": 5e5})")),
               HasSubstr("config_json/rope_parameters/rotary_emb_base: contradicts"));

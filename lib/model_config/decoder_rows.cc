@@ -284,7 +284,7 @@ constexpr std::array kFamilies = {
         .rope = {.theta = 5e5, .mrope_scheme = "contiguous", .mrope_section = {16, 24, 24}}},
     ModelFamily{.model_types = "qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text "
                                "qwen3_omni_moe qwen3_omni_moe_text qwen3_omni_moe_thinker "
-                               "cosmos3_omni",
+                               "cosmos3_omni cosmos3_omni_text",
                 .rope = {.theta = 5e5,
                          .theta_v4 = 5e6,
                          .head_dim = 128,

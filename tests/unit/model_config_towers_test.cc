@@ -102,6 +102,9 @@ TEST(TowersTest, VisionTowersWereUnknownUnderTheirOwnNames) {
        {std::tuple("ernie4_5_vl_moe", "ernie4_5_vl_moe_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
         std::tuple("cohere_compass", "cohere_compass_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
         std::tuple("cosmos3_omni", "qwen3_vl_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("cosmos3_omni", "cosmos3_omni_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("qwen2_vl", "qwen2_vl_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("qwen2_5_vl", "qwen2_5_vl_vision", v1::AXIAL_ROPE_PRESET_QWEN2_5_VL),
         std::tuple("kimi_k25", "kimi_k25_vision", v1::AXIAL_ROPE_PRESET_KIMI_VISION),
         std::tuple("exaone4_5", "exaone4_5_vision", v1::AXIAL_ROPE_PRESET_QWEN2_5_VL),
         std::tuple("video_llama_3", "video_llama_3_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL)}) {
@@ -116,6 +119,26 @@ TEST(TowersTest, VisionTowersWereUnknownUnderTheirOwnNames) {
       EXPECT_EQ(FindingOf(response, "tower-unknown"), nullptr) << root;
     }
   }
+}
+
+// Qwen2VLVisionConfig and kin: a file that leaves spatial_merge_size or patch_size out has 2
+// and 14.
+TEST(TowersTest, MergedSquaresThatAFileLeavesOutWereSaidToBeNone) {
+  const auto tower = [](const char* root, const char* more) {
+    return TowerOf(
+               Resolved(With(root, "vision_config",
+                             absl::StrCat(R"({"hidden_size": 1280, "num_heads": 16)", more, "}"))),
+               "vision")
+        .at(0);
+  };
+  for (const char* root : {"qwen2_vl", "qwen2_5_vl", "qwen3_vl"}) {
+    EXPECT_EQ(tower(root, "").axial().spatial_merge_size(), 2) << root;
+    EXPECT_EQ(tower(root, "").spec().axial_rope().merge_size(), 2) << root;
+  }
+  EXPECT_EQ(tower("qwen2_vl", R"(, "spatial_merge_size": 4)").axial().spatial_merge_size(), 4);
+  EXPECT_EQ(tower("mlcd", "").axial().spatial_merge_size(), 1);
+  EXPECT_EQ(tower("mistral3", "").axial().spatial_merge_size(), 1);
+  EXPECT_EQ(tower("qwen2_5_vl", R"(, "window_size": 56)").spec().axial_rope().window_size(), 2);
 }
 
 // Step3p7VisionModel: rows, then columns, no merged squares; width and heads are the hub's names.

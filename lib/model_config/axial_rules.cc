@@ -121,7 +121,13 @@ absl::Status SetTokenOrder(const Tower& tower, v1::AxialRopeSpec* spec, v1::Axia
                    ReadPositiveInt(tower.keys["spatial_merge_size"]));
   const v1::AxialRopePreset preset = spec->preset();
   const bool windows = preset == v1::AXIAL_ROPE_PRESET_QWEN2_5_VL;
-  if (!windows && preset != v1::AXIAL_ROPE_PRESET_QWEN_VL) {
+  if (tower.family.axial.row_major) {
+    spec->set_token_order(v1::GRID_TOKEN_ORDER_ROW_MAJOR);
+    facts->set_spatial_merge_size(1);
+    return absl::OkStatus();
+  }
+  if (!windows && preset != v1::AXIAL_ROPE_PRESET_QWEN_VL &&
+      preset != v1::AXIAL_ROPE_PRESET_MINIMAX_M3) {
     facts->set_spatial_merge_size(merge.value_or(1));
     return absl::OkStatus();
   }

@@ -186,7 +186,11 @@ constexpr std::array kFamilies = {
                          .head_dim = 128}},
     ModelFamily{.model_types = "minimax_m3 minimax_m3_vl minimax_m3_vl_text",
                 .since_v5 = true,
-                .rope = {.theta = 5e6, .partial_in_v5 = true, .rotary_dim_key = "rotary_dim"}},
+                .rope = {.theta = 5e6,
+                         .partial_in_v5 = true,
+                         .rotary_dim_key = "rotary_dim",
+                         .rotary_dim = 64,
+                         .head_dim = 128}},
 
     // RoPE of adjacent channels --------------------------------------------------------
     ModelFamily{.model_types = "gptj codegen",

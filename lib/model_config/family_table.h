@@ -189,6 +189,7 @@ struct AxialTraits {
   double coordinate_offset = 0;  // beside the preset's
   // Side of the merged squares of Qwen-VL's token order where the file has none.
   int64_t merge_size = 2;
+  bool row_major = false;             // in no such order, whatever spatial_merge_size says
   absl::string_view window_key = "";  // side of a window in such squares
   int64_t window_size = 0;            // where the file has none
   // The head is width / heads / divisor of keys of its own (SAM 2's memory attention).

@@ -313,8 +313,9 @@ class TowerFinder {
     ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, names));
     if (!nested.present()) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::string type, ReadType(nested));
-    // Where it does not say its type, the model around it has one class for it.
-    const bool named = !type.empty();
+    // Where it does not say its type, the model around it has one class for it. So has one whose
+    // files name what its parts were made from (minimax_m2, clip_vision_model).
+    const bool named = !type.empty() && root_type_ != "minimax_m3_vl";
     if (!named) type = root_type_;
     const ModelFamily* family = FindVisionFamily(type);
     if (family != nullptr && (named || family->tower == name)) {

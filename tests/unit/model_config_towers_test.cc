@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "lib/families/family.h"
 #include "lib/model_config/resolve.h"
 #include "tests/support/tables.h"
 #include "tests/unit/model_config_testing.h"
@@ -139,6 +140,38 @@ TEST(TowersTest, MergedSquaresThatAFileLeavesOutWereSaidToBeNone) {
   EXPECT_EQ(tower("mlcd", "").axial().spatial_merge_size(), 1);
   EXPECT_EQ(tower("mistral3", "").axial().spatial_merge_size(), 1);
   EXPECT_EQ(tower("qwen2_5_vl", R"(, "window_size": 56)").spec().axial_rope().window_size(), 2);
+}
+
+// PaddleOCRVisionEncoder counts its patches row by row; VideoLlama3ImageProcessor merges none of an
+// image; get_vision_position_ids goes through MiniMax M3's squares too.
+TEST(TowersTest, PatchesOfSomeTowersStoodInTheOrderOfAnother) {
+  const auto spec = [](const char* root) {
+    const auto response =
+        Resolved(With(root, "vision_config", R"({"hidden_size": 1280, "num_attention_heads": 16,
+                                                 "image_size": 2016, "patch_size": 14})"));
+    return Canonicalize(TowerOf(response, "vision").at(0).spec()).value().proto().axial_rope();
+  };
+  EXPECT_EQ(spec("paddleocr_vl").token_order(), v1::GRID_TOKEN_ORDER_ROW_MAJOR);
+  EXPECT_EQ(spec("video_llama_3").merge_size(), 1);
+  EXPECT_EQ(spec("minimax_m3_vl").token_order(), v1::GRID_TOKEN_ORDER_MERGE_BLOCKS);
+  EXPECT_EQ(spec("minimax_m3_vl").merge_size(), 2);
+}
+
+// MiniMaxM3VLConfig makes both parts of its own classes, whatever type the released file gives
+// them.
+TEST(TowersTest, MiniMaxM3sVisionTowerWasReadAsClips) {
+  const auto response = Resolved(R"({"model_type": "minimax_m3_vl",
+      "text_config": {"model_type": "minimax_m2", "hidden_size": 6144, "num_attention_heads": 64,
+                      "num_hidden_layers": 2, "rope_theta": 5000000, "rotary_dim": 64},
+      "vision_config": {"model_type": "clip_vision_model", "hidden_size": 1280,
+                        "num_attention_heads": 16, "image_size": 2016, "patch_size": 14}})");
+  ASSERT_EQ(TowerOf(response, "vision").size(), 1u);
+  EXPECT_EQ(TowerOf(response, "vision")[0].spec().axial_rope().preset(),
+            v1::AXIAL_ROPE_PRESET_MINIMAX_M3);
+  EXPECT_EQ(TowerOf(response, "text").at(0).spec().rope().rotary_dim(), 64);
+  const auto sparse = Resolved(R"({"model_type": "minimax_m3_vl", "text_config": {
+      "model_type": "minimax_m3_vl_text", "hidden_size": 6144, "num_attention_heads": 64}})");
+  EXPECT_EQ(TowerOf(sparse, "text").at(0).spec().rope().rotary_dim(), 64) << "of 128, the class's";
 }
 
 // Step3p7VisionModel: rows, then columns, no merged squares; width and heads are the hub's names.

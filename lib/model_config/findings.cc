@@ -38,6 +38,8 @@ constexpr std::array kRuleTable = {
              "The family is not known; its class or the standard RoPE keys are read instead."},
     RuleInfo{Rule::kNopeListInverted, "nope-list-inverted", kWarning,
              "no_rope_layers has a 0 for most layers: in it 1 means RoPE."},
+    RuleInfo{Rule::kOriginalLengthFloat, "original-length-float", kNote,
+             "transformers warns of a llama3 training length with a point, and uses it."},
     RuleInfo{Rule::kOriginalLengthMismatch, "original-length-mismatch", kWarning,
              "The training length stands inside and beside the map with different values."},
     RuleInfo{Rule::kOriginalLengthMissing, "original-length-missing", kWarning,

@@ -45,6 +45,9 @@ constexpr std::array kBltParts = {
 // What a tower reads beside its own keys (SAM 2 and 3, Grounding DINO).
 constexpr absl::string_view kBackbone = "backbone_config";
 
+// A model of sounds, whose text is only read: a T5's encoder, as most often.
+constexpr absl::string_view kMakesSounds = "musicgen musicgen_melody";
+
 // Composites that read no text.
 constexpr absl::string_view kSeesOnly = "sam2";
 
@@ -95,6 +98,7 @@ class TowerFinder {
     if (root_type_ != kSeesOnly) {
       RETURN_IF_ERROR(AddText(sees || hears ? kPairDecoder : kTextKeys));
     }
+    if (HasName(kMakesSounds, root_type_)) RETURN_IF_ERROR(AddText(kPairDecoder, "text"));
     RETURN_IF_ERROR(AddOther("vision", sees ? kPairEncoder : kVisionKeys));
     RETURN_IF_ERROR(AddOther("audio", hears ? kPairEncoder : kAudioKeys));
     if (root_type_ == "clvp") {

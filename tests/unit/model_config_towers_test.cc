@@ -336,6 +336,17 @@ TEST(TowersTest, WhispersEncodersInOtherModelsWereUnknown) {
 }
 
 // Speech2TextConfig: 6000 positions of sound, 1024 of text.
+// MusicgenConfig: the model proper is its decoder.
+TEST(TowersTest, MusicGensDecoderWasLeftOutInSilence) {
+  const auto response = Resolved(R"({"model_type": "musicgen",
+      "text_encoder": {"model_type": "t5", "d_model": 768, "num_heads": 12},
+      "decoder": {"model_type": "musicgen_decoder", "hidden_size": 1024,
+                  "max_position_embeddings": 2048}})");
+  ASSERT_EQ(TowerOf(response, "text").size(), 1u);
+  EXPECT_EQ(TowerOf(response, "text")[0].kind(), "sinusoidal");
+  EXPECT_EQ(TowerOf(response, "encoder").size(), 1u);
+}
+
 TEST(TowersTest, SpeechToTextsEncoderHadTheLengthOfItsDecoder) {
   const auto by_class = Resolved(R"({"model_type": "speech_to_text", "d_model": 256})");
   EXPECT_EQ(by_class.encodings(0).max_position_embeddings(), 6000);

@@ -2,8 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "client/cli/names.h"
-
 namespace posenc::cli {
 namespace {
 
@@ -92,7 +90,9 @@ void AddSelection(CLI::App* app, Arguments* arguments) {
 void AddFormat(CLI::App* app, Arguments* arguments) {
   app->add_option("--dtype", arguments->dtype,
                   "f32, f64, f16, bf16, i32 (or float32, torch.float32, ...); auto: the config's");
-  app->add_option("--layout", arguments->layout, LayoutNames());
+  app->add_option("--layout", arguments->layout,
+                  "cos_sin, cos_and_sin_half, cos_and_sin_full, pairs, inv_freq, table, slopes, "
+                  "bias, bias_vector, buckets, bucket_vector");
   CLI::Option* profile = app->add_option("--profile", arguments->profile,
                                          "a serving stack that fills in what is left open: "
                                          "flashinfer, hf, onnx, sglang, trtllm, trtllm_cos_sin, "

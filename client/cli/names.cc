@@ -2,11 +2,9 @@
 
 #include <array>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/cli/exit_code.h"
 
@@ -49,17 +47,10 @@ absl::StatusOr<v1::Layout> ParseLayout(absl::string_view name) {
        layout != v1::LAYOUT_UNSPECIFIED)) {
     return layout;
   }
-  return UsageError(absl::StrCat("--layout: must be one of ", LayoutNames(), ", got ", name));
-}
-
-std::string LayoutNames() {
-  constexpr absl::string_view kPrefix = "LAYOUT_";
-  const auto* layouts = v1::Layout_descriptor();
-  std::vector<std::string> names;
-  for (int i = 1; i < layouts->value_count(); ++i) {
-    names.push_back(absl::AsciiStrToLower(absl::StripPrefix(layouts->value(i)->name(), kPrefix)));
-  }
-  return absl::StrJoin(names, ", ");
+  return UsageError(absl::StrCat(
+      "--layout: must be cos_sin, cos_and_sin_half, cos_and_sin_full, pairs, inv_freq, table, "
+      "slopes, bias, bias_vector, buckets or bucket_vector, got ",
+      name));
 }
 
 absl::StatusOr<v1::Arithmetic> ParseArithmetic(absl::string_view name) {

@@ -18,8 +18,6 @@ namespace posenc::cli {
 // "" and auto are DTYPE_UNSPECIFIED: the config's dtype, or the encoding's.
 absl::StatusOr<v1::DType> ParseDType(absl::string_view name);
 absl::StatusOr<v1::Layout> ParseLayout(absl::string_view name);
-// All that it takes.
-std::string LayoutNames();
 absl::StatusOr<v1::Arithmetic> ParseArithmetic(absl::string_view name);
 // latest, 5 or 5.16, 4 or 4.57: the version of transformers whose reading is wanted.
 absl::StatusOr<v1::Compat> ParseCompat(absl::string_view name);

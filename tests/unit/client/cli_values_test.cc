@@ -61,7 +61,6 @@ TEST(NamesTest, EveryLayoutOfTheProtoHasItsName) {
     std::string lower;
     for (const char c : name) lower += static_cast<char>(std::tolower(c));
     EXPECT_EQ(ParseLayout(lower).value(), layouts->value(i)->number()) << name;
-    EXPECT_THAT(LayoutNames(), HasSubstr(lower)) << "--help left some out";
   }
   EXPECT_EQ(ParseLayout("").value(), v1::LAYOUT_UNSPECIFIED);
 }

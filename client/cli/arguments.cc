@@ -95,7 +95,8 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
                   "...: the README has each encoding's)");
   CLI::Option* profile = app->add_option("--profile", arguments->profile,
                                          "a serving stack that fills in what is left open: "
-                                         "flashinfer, hf, onnx, sglang, trtllm, vllm");
+                                         "flashinfer, hf, onnx, sglang, trtllm, trtllm_cos_sin, "
+                                         "trtllm_sin_cos, vllm");
   app->add_option("--max-model-len", arguments->max_model_len, "rows of the stack's table")
       ->needs(profile);
 }

@@ -24,9 +24,15 @@ bool IsHubPart(absl::string_view part) {
   return true;
 }
 
+// As huggingface_hub finds it.
 std::filesystem::path CacheFolder() {
-  if (const char* cache = std::getenv("HF_HUB_CACHE")) return cache;
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}) {
+    if (const char* cache = std::getenv(name)) return cache;
+  }
   if (const char* home = std::getenv("HF_HOME")) return std::filesystem::path(home) / "hub";
+  if (const char* caches = std::getenv("XDG_CACHE_HOME")) {
+    return std::filesystem::path(caches) / "huggingface/hub";
+  }
   const char* home = std::getenv("HOME");
   return std::filesystem::path(home == nullptr ? "." : home) / ".cache/huggingface/hub";
 }

@@ -12,8 +12,9 @@ namespace posenc::cli {
 bool IsHubName(const std::string& model);
 
 // The config.json of the snapshot that `main` points to, below HF_HUB_CACHE,
-// HF_HOME/hub or ~/.cache/huggingface/hub. FileError, with where it looked, when
-// there is none. REQUIRES: IsHubName(model).
+// HUGGINGFACE_HUB_CACHE, HF_HOME/hub, XDG_CACHE_HOME/huggingface/hub or
+// ~/.cache/huggingface/hub. FileError, with where it looked, when there is none.
+// REQUIRES: IsHubName(model).
 absl::StatusOr<std::string> FindInHubCache(const std::string& model);
 
 }  // namespace posenc::cli

@@ -20,6 +20,9 @@ namespace {
 constexpr absl::string_view kThetaKeys =
     "rope_parameters/rope_theta rope_theta theta memory_attention_rope_theta";
 
+// Qwen2.5-VL's, in pixels, where the file has none.
+constexpr int64_t kPatchSize = 14;
+
 v1::GridAxis AxisOf(absl::string_view name) {
   if (name == "t") return v1::GRID_AXIS_T;
   return name == "h" || name == "y" ? v1::GRID_AXIS_Y : v1::GRID_AXIS_X;
@@ -105,8 +108,8 @@ absl::StatusOr<std::optional<int64_t>> WindowSize(const Tower& tower, int64_t me
   }
   ASSIGN_OR_RETURN(const std::optional<int64_t> pixels, ReadPositiveInt(tower.keys["window_size"]));
   ASSIGN_OR_RETURN(const std::vector<int64_t> patch, ReadSides(tower.keys["patch_size"]));
-  if (!pixels.has_value() || patch.empty()) return std::nullopt;
-  const int64_t squares = *pixels / patch[0] / merge_size;
+  if (!pixels.has_value()) return std::nullopt;
+  const int64_t squares = *pixels / (patch.empty() ? kPatchSize : patch[0]) / merge_size;
   if (squares >= 1) return squares;
   return FieldError(tower.keys["window_size"].field(),
                     absl::StrCat("must hold a square of merged patches, got ", *pixels));
@@ -116,15 +119,22 @@ absl::StatusOr<std::optional<int64_t>> WindowSize(const Tower& tower, int64_t me
 absl::Status SetTokenOrder(const Tower& tower, v1::AxialRopeSpec* spec, v1::AxialRope* facts) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> merge,
                    ReadPositiveInt(tower.keys["spatial_merge_size"]));
-  const int64_t by_family = tower.family.axial.merge_size;
-  facts->set_spatial_merge_size(merge.value_or(1));
   const v1::AxialRopePreset preset = spec->preset();
   const bool windows = preset == v1::AXIAL_ROPE_PRESET_QWEN2_5_VL;
-  if (!windows && preset != v1::AXIAL_ROPE_PRESET_QWEN_VL) return absl::OkStatus();
-  if (merge.has_value() || by_family > 0) spec->set_merge_size(merge.value_or(by_family));
+  if (tower.family.axial.row_major) {
+    spec->set_token_order(v1::GRID_TOKEN_ORDER_ROW_MAJOR);
+    facts->set_spatial_merge_size(1);
+    return absl::OkStatus();
+  }
+  if (!windows && preset != v1::AXIAL_ROPE_PRESET_QWEN_VL &&
+      preset != v1::AXIAL_ROPE_PRESET_MINIMAX_M3) {
+    facts->set_spatial_merge_size(merge.value_or(1));
+    return absl::OkStatus();
+  }
+  spec->set_merge_size(merge.value_or(tower.family.axial.merge_size));
+  facts->set_spatial_merge_size(spec->merge_size());
   if (!windows) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::optional<int64_t> window,
-                   WindowSize(tower, merge.value_or(by_family > 0 ? by_family : 2)));
+  ASSIGN_OR_RETURN(const std::optional<int64_t> window, WindowSize(tower, spec->merge_size()));
   if (window.has_value()) spec->set_window_size(*window);
   return absl::OkStatus();
 }

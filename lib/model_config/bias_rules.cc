@@ -39,6 +39,12 @@ absl::Status ResolveBloom(const Tower& tower, v1::ResolveModelConfigResponse* re
 absl::Status ResolveMpt(const Tower& tower, v1::ResolveModelConfigResponse* response) {
   ASSIGN_OR_RETURN(const std::optional<bool> enabled,
                    ReadBool(FirstOf(tower.keys, "attn_config/alibi alibi")));
+  const JsonValue rope = tower.keys["attn_config"]["rope"];
+  if (rope.truthy()) {
+    return FieldError(rope.field(),
+                      "must be false: transformers has no MPT with RoPE, and the rope_impl of "
+                      "llm-foundry's own code is not read here");
+  }
   if (!enabled.value_or(true)) return ResolveLearned(tower, response);
   ASSIGN_OR_RETURN(const int64_t num_heads, RequiredHeads(tower));
   ASSIGN_OR_RETURN(const JsonValue bias_max,

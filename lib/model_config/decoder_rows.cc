@@ -186,7 +186,11 @@ constexpr std::array kFamilies = {
                          .head_dim = 128}},
     ModelFamily{.model_types = "minimax_m3 minimax_m3_vl minimax_m3_vl_text",
                 .since_v5 = true,
-                .rope = {.theta = 5e6, .partial_in_v5 = true, .rotary_dim_key = "rotary_dim"}},
+                .rope = {.theta = 5e6,
+                         .partial_in_v5 = true,
+                         .rotary_dim_key = "rotary_dim",
+                         .rotary_dim = 64,
+                         .head_dim = 128}},
 
     // RoPE of adjacent channels --------------------------------------------------------
     ModelFamily{.model_types = "gptj codegen",
@@ -284,7 +288,7 @@ constexpr std::array kFamilies = {
         .rope = {.theta = 5e5, .mrope_scheme = "contiguous", .mrope_section = {16, 24, 24}}},
     ModelFamily{.model_types = "qwen3_vl qwen3_vl_text qwen3_vl_moe qwen3_vl_moe_text "
                                "qwen3_omni_moe qwen3_omni_moe_text qwen3_omni_moe_thinker "
-                               "cosmos3_omni",
+                               "cosmos3_omni cosmos3_omni_text",
                 .rope = {.theta = 5e5,
                          .theta_v4 = 5e6,
                          .head_dim = 128,

@@ -108,8 +108,9 @@ struct RopeTraits {
   LayerRule layers = LayerRule::kAll;
   int64_t full_every = 0;   // every so many layers one is full, where the rule's count is another
   bool full_first = false;  // the first of each such run, not the last
-  absl::string_view layer_numbers_key = "";  // a list with a 1 for each full layer
-  absl::string_view layer_cycle_key = "";    // the types of a run, which is repeated
+  absl::string_view full_name = "full_attention";  // what kByLayerType's class calls that layer
+  absl::string_view layer_numbers_key = "";        // a list with a 1 for each full layer
+  absl::string_view layer_cycle_key = "";          // the types of a run, which is repeated
   // A list of the full layers' numbers, and the number of the first layer.
   absl::string_view full_layers_key = "";
   int64_t first_layer = 0;
@@ -187,7 +188,8 @@ struct AxialTraits {
   bool own_axes = false;         // in another order than the preset's
   double coordinate_offset = 0;  // beside the preset's
   // Side of the merged squares of Qwen-VL's token order where the file has none.
-  int64_t merge_size = 0;
+  int64_t merge_size = 2;
+  bool row_major = false;             // in no such order, whatever spatial_merge_size says
   absl::string_view window_key = "";  // side of a window in such squares
   int64_t window_size = 0;            // where the file has none
   // The head is width / heads / divisor of keys of its own (SAM 2's memory attention).

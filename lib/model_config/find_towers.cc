@@ -45,6 +45,9 @@ constexpr std::array kBltParts = {
 // What a tower reads beside its own keys (SAM 2 and 3, Grounding DINO).
 constexpr absl::string_view kBackbone = "backbone_config";
 
+// A model of sounds, whose text is only read: a T5's encoder, as most often.
+constexpr absl::string_view kMakesSounds = "musicgen musicgen_melody";
+
 // Composites that read no text.
 constexpr absl::string_view kSeesOnly = "sam2";
 
@@ -95,6 +98,7 @@ class TowerFinder {
     if (root_type_ != kSeesOnly) {
       RETURN_IF_ERROR(AddText(sees || hears ? kPairDecoder : kTextKeys));
     }
+    if (HasName(kMakesSounds, root_type_)) RETURN_IF_ERROR(AddText(kPairDecoder, "text"));
     RETURN_IF_ERROR(AddOther("vision", sees ? kPairEncoder : kVisionKeys));
     RETURN_IF_ERROR(AddOther("audio", hears ? kPairEncoder : kAudioKeys));
     if (root_type_ == "clvp") {
@@ -313,8 +317,9 @@ class TowerFinder {
     ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, names));
     if (!nested.present()) return absl::OkStatus();
     ASSIGN_OR_RETURN(std::string type, ReadType(nested));
-    // Where it does not say its type, the model around it has one class for it.
-    const bool named = !type.empty();
+    // Where it does not say its type, the model around it has one class for it. So has one whose
+    // files name what its parts were made from (minimax_m2, clip_vision_model).
+    const bool named = !type.empty() && root_type_ != "minimax_m3_vl";
     if (!named) type = root_type_;
     const ModelFamily* family = FindVisionFamily(type);
     if (family != nullptr && (named || family->tower == name)) {

@@ -30,6 +30,7 @@ enum class Rule : uint8_t {
   kModelTypeMissing,
   kModelTypeUnknown,
   kNopeListInverted,
+  kOriginalLengthFloat,
   kOriginalLengthMismatch,
   kOriginalLengthMissing,
   kOriginalLengthTooLong,

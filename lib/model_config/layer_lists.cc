@@ -277,7 +277,9 @@ absl::StatusOr<Groups> LayerThetas(const Tower& tower, const RopeKeys& keys) {
 }
 
 absl::StatusOr<Groups> ByLayerType(const Tower& tower, const RopeKeys& keys) {
-  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.period = tower.family.rope.full_every}));
+  const RopeTraits& traits = tower.family.rope;
+  ASSIGN_OR_RETURN(const Names types,
+                   LayerTypes(tower, {.period = traits.full_every, .full = traits.full_name}));
   Groups groups;
   for (const std::string& name : types) {
     if (std::any_of(groups.begin(), groups.end(),

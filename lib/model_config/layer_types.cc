@@ -107,7 +107,7 @@ absl::StatusOr<Names> PatternOfLayers(const Tower& tower, const LayerPattern& pa
   for (int64_t i = 0; period > 0 && i < *count; ++i) {
     const bool full = (pattern.full_first ? i : i + 1) % period == 0 ||
                       (pattern.last_full && i + 1 == *count) || (pattern.zeroth_full && i == 0);
-    types.emplace_back(full ? kFull : pattern.other);
+    types.emplace_back(full ? pattern.full : pattern.other);
   }
   return types;
 }

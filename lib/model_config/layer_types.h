@@ -29,8 +29,9 @@ inline constexpr absl::string_view kTypesKeys = "layer_types layers_block_type";
 // The pattern of a family whose file has no layer_types: one layer in `period` is
 // full_attention, the last of each run or the first.
 struct LayerPattern {
-  absl::string_view every = "";  // keys that hold the period
-  int64_t period = 0;            // where the file has none; 0: no pattern
+  absl::string_view every = "";    // keys that hold the period
+  int64_t period = 0;              // where the file has none; 0: no pattern
+  absl::string_view full = kFull;  // what that one is called
   bool full_first = false;
   bool last_full = false;    // the model's last layer, whatever the pattern
   bool zeroth_full = false;  // the model's first layer, whatever the pattern

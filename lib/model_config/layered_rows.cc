@@ -189,6 +189,8 @@ constexpr std::array kFamilies = {
                          .partial_in_v5 = true,
                          .head_dim = 128,
                          .layers = LayerRule::kByLayerType,
+                         .full_every = 1,
+                         .full_name = "hybrid",
                          .default_map = R"({
                              "hybrid": {"rope_type": "default", "rope_theta": 5000000,
                                         "partial_rotary_factor": 0.5},

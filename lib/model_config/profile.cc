@@ -36,7 +36,7 @@ struct RowRule {
   bool linear_times_factor = false;         // ceil(max_position_embeddings * factor)
   Dynamic dynamic = Dynamic::kOfRows;       // kTimesFactor: ceil(max_position_embeddings * factor)
   bool yarn_original_times_factor = false;  // ceil(original_max_position_embeddings * factor)
-  int64_t mrope_multiple = 1;               // several axes: of so many times the length
+  int64_t mrope_multiple = 1;  // several axes, unscaled or YaRN: of so many times the length
   LongRope longrope = LongRope::kOfRows;
 };
 
@@ -149,7 +149,10 @@ int64_t CeilOfProduct(int64_t rows, double factor) {
 
 int64_t Rows(const RowRule& rule, const v1::ResolvedEncoding& encoding) {
   const v1::RopeSpec& rope = encoding.spec().rope();
-  const int64_t multiple = encoding.has_mrope() ? rule.mrope_multiple : 1;
+  // Of the other types vLLM makes the table of one axis, and XD-RoPE's has as many rows.
+  const bool by_axes = encoding.has_mrope() &&
+                       (rope.has_yarn() || rope.scaling_case() == v1::RopeSpec::SCALING_NOT_SET);
+  const int64_t multiple = by_axes ? rule.mrope_multiple : 1;
   const int64_t length = multiple * encoding.max_position_embeddings();
   if (rope.has_yarn() && rule.yarn_original_times_factor) {
     return CeilOfProduct(multiple * rope.yarn().original_max_position_embeddings(),

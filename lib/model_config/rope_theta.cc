@@ -4,6 +4,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
 
@@ -55,8 +57,11 @@ class ThetaRule {
     JsonValue beside = outer;
     if (group_.theta_keys.empty() && !group_.theta_value.has_value() && !keys_.empty()) {
       RETURN_IF_ERROR(OneOf(group_.keys.map, kBaseNames).status());
+      for (const absl::string_view name : absl::StrSplit(kBaseNames, ' ')) {
+        const JsonValue other = tower_.keys[name];
+        if (AreOtherNumbers(other, outer)) return Contradiction(other, outer);
+      }
       ASSIGN_OR_RETURN(const JsonValue any, OneOf(tower_.keys, kBaseNames));
-      if (AreOtherNumbers(any, outer)) return Contradiction(any, outer);
       if (!outer.has_value()) beside = any;
     }
     if (AreOtherNumbers(inner, beside)) {

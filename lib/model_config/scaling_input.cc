@@ -68,6 +68,18 @@ void NoteLengthInsideLongRope(const ScalingInput& input, const JsonValue& inner,
        .fix_object = input.tower.keys});
 }
 
+// The validator of transformers wants a whole number of llama3 alone; its arithmetic does not.
+void NoteLengthWithPoint(const ScalingInput& input, const JsonValue& value, int64_t length) {
+  if (input.type.rope_type != "llama3" || value.Text().find_first_of(".eE") == std::string::npos) {
+    return;
+  }
+  input.tower.findings.Add(
+      Rule::kOriginalLengthFloat, value,
+      {.message = "transformers warns of a training length with a point, and uses it.",
+       .expected = absl::StrCat(length),
+       .fix = MemberText(kOriginalLength, absl::StrCat(length))});
+}
+
 }  // namespace
 
 bool HasLengthInV4(const ScalingInput& input) {
@@ -102,7 +114,10 @@ absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
       if (input.tower.reads_as_v4()) return in_v4;
     }
   }
-  if (inside.has_value()) return *inside;
+  if (inside.has_value()) {
+    NoteLengthWithPoint(input, inner, *inside);
+    return *inside;
+  }
   if (beside.has_value() && input.type.rope_type == "yarn" && input.max_position_embeddings != 0 &&
       input.max_position_embeddings != *beside) {
     NoteLengthBesideYarn(input, outer);

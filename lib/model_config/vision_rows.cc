@@ -60,16 +60,25 @@ constexpr std::array kFamilies = {
                 .table = {.prefix_tokens = 2, .image_size = 224, .patch_size = 16}},
 
     // RoPE over rows and columns ------------------------------------------------------
-    ModelFamily{.model_types = "qwen2_vl qwen3_vl qwen3_vl_moe qwen3_vl_vision "
+    ModelFamily{.model_types = "qwen2_vl qwen2_vl_vision qwen3_vl qwen3_vl_moe qwen3_vl_vision "
                                "qwen3_vl_moe_vision qwen3_omni_moe_vision_encoder qwen3_5 "
                                "qwen3_5_moe qwen3_5_vision qwen3_5_moe_vision glm4v "
                                "glm4v_vision glm4v_moe glm4v_moe_vision glm_ocr "
-                               "glm_ocr_vision paddleocr_vl paddleocr_vl_vision "
-                               "video_llama_3 video_llama_3_vision ernie4_5_vl_moe "
-                               "ernie4_5_vl_moe_vision cohere_compass cohere_compass_vision "
-                               "cosmos3_omni",
+                               "glm_ocr_vision ernie4_5_vl_moe ernie4_5_vl_moe_vision "
+                               "cohere_compass cohere_compass_vision "
+                               "cosmos3_omni cosmos3_omni_vision",
                 .kind = Kind::kAxialRope,
                 .tower = "vision"},
+    // Learned rows are added too, stretched over the image.
+    ModelFamily{.model_types = "paddleocr_vl paddleocr_vl_vision",
+                .kind = Kind::kAxialRope,
+                .tower = "vision",
+                .axial = {.row_major = true}},
+    // Of images; its processor merges the patches of a video's frames, by 2.
+    ModelFamily{.model_types = "video_llama_3 video_llama_3_vision",
+                .kind = Kind::kAxialRope,
+                .tower = "vision",
+                .axial = {.merge_size = 1}},
     // The class token turns by an angle that is learned: its row is not in the table.
     ModelFamily{.model_types = "mlcd mlcd_vision_model",
                 .kind = Kind::kAxialRope,
@@ -77,8 +86,8 @@ constexpr std::array kFamilies = {
                 .hidden_size = 1664,
                 .num_attention_heads = 16,
                 .axial = {.merge_size = 1, .variant = "learned_class_angle"}},
-    ModelFamily{.model_types = "qwen2_5_vl qwen2_5_omni qwen2_5_omni_vision_encoder exaone4_5 "
-                               "exaone4_5_vision",
+    ModelFamily{.model_types = "qwen2_5_vl qwen2_5_vl_vision qwen2_5_omni "
+                               "qwen2_5_omni_vision_encoder exaone4_5 exaone4_5_vision",
                 .kind = Kind::kAxialRope,
                 .tower = "vision",
                 .axial = {.preset = v1::AXIAL_ROPE_PRESET_QWEN2_5_VL}},

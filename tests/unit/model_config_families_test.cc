@@ -176,6 +176,12 @@ TEST(FamilyRowsTest, WhatTransformersOnlyWarnsOfIsANote) {
   const auto real = llama(R"("rope_type": "yarn", "factor": 8.0, "attention_factor": 1.0,
       "original_max_position_embeddings": 8192)");
   EXPECT_EQ(testing::FindingOf(*real, "attention-factor-integer"), nullptr);
+  const auto length = llama(R"("rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+      "high_freq_factor": 4.0, "original_max_position_embeddings": 8192.0)");
+  ASSERT_TRUE(length.ok()) << length.status();
+  ASSERT_NE(testing::FindingOf(*length, "original-length-float"), nullptr);
+  EXPECT_EQ(testing::FindingOf(*length, "original-length-float")->expected(), "8192");
+  EXPECT_EQ(testing::FindingOf(*equal, "original-length-float"), nullptr);
 }
 
 TEST(FamilyRowsTest, MixedNtkIsRead) {

@@ -99,6 +99,20 @@ TEST(LayersTest, LagunaMellumAndZayaHadTheBaseOfLlama) {
   EXPECT_EQ(zaya.encodings(1).spec().rope().rope_theta(), 1e4);
 }
 
+// ZayaConfig: without layer_types every layer is hybrid, whatever other maps the file has.
+TEST(LayersTest, ZayaWithoutLayerTypesHadTwoBasesInEveryLayer) {
+  constexpr char kMaps[] = R"(, "rope_parameters": {"rope_type": "default",
+      "hybrid": {"rope_type": "default", "rope_theta": 5000000, "partial_rotary_factor": 0.5},
+      "hybrid_sliding": {"rope_type": "default", "rope_theta": 10000}})";
+  for (const char* maps : {"", kMaps}) {
+    const auto zaya =
+        TheEncoding(absl::StrCat(R"({"model_type": "zaya", "num_hidden_layers": 2)", maps, "}"));
+    EXPECT_EQ(zaya.layer_type(), "hybrid") << maps;
+    EXPECT_THAT(zaya.layers(), ElementsAre(0, 1)) << maps;
+    EXPECT_EQ(zaya.spec().rope().rope_theta(), 5e6) << maps;
+  }
+}
+
 // The rotary classes of deepseek_v4, laguna (whose mellum's and zaya's are) and step3p7 take
 // int(head_dim * partial_rotary_factor) with rope_type default too.
 TEST(LayersTest, TransformersFiveWasSaidToIgnoreThePartOfTheHead) {

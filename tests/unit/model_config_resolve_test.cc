@@ -13,6 +13,7 @@ namespace {
 using ::posenc::testing::FindingOf;
 using ::posenc::testing::ModelWith;
 using ::posenc::testing::ReadConfig;
+using ::posenc::testing::Refusal;
 using ::posenc::testing::Resolve;
 using ::posenc::testing::TheEncoding;
 using ::testing::Contains;
@@ -87,6 +88,12 @@ TEST(ModelConfigTest, PartialRotaryOfPhiAndNeox) {
 TEST(ModelConfigTest, ExplicitHeadDimIsNotHiddenOverHeads) {
   // 1024 / 16 = 64, but the file says 128.
   EXPECT_EQ(TheEncoding(ReadConfig("Qwen3-0.6B.json")).spec().rope().head_dim(), 128);
+}
+
+TEST(ModelConfigTest, AnMptWithRopeWasReadAsLearned) {
+  EXPECT_THAT(Refusal(R"({"model_type": "mpt", "d_model": 512, "n_heads": 8, "max_seq_len": 2048,
+                          "attn_config": {"alibi": false, "rope": true}})"),
+              HasSubstr("config_json/attn_config/rope: must be false"));
 }
 
 TEST(ModelConfigTest, AlibiOfBloomAndMpt) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "lib/families/family.h"
 #include "lib/model_config/resolve.h"
 #include "tests/support/tables.h"
 #include "tests/unit/model_config_testing.h"
@@ -102,6 +103,9 @@ TEST(TowersTest, VisionTowersWereUnknownUnderTheirOwnNames) {
        {std::tuple("ernie4_5_vl_moe", "ernie4_5_vl_moe_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
         std::tuple("cohere_compass", "cohere_compass_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
         std::tuple("cosmos3_omni", "qwen3_vl_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("cosmos3_omni", "cosmos3_omni_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("qwen2_vl", "qwen2_vl_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL),
+        std::tuple("qwen2_5_vl", "qwen2_5_vl_vision", v1::AXIAL_ROPE_PRESET_QWEN2_5_VL),
         std::tuple("kimi_k25", "kimi_k25_vision", v1::AXIAL_ROPE_PRESET_KIMI_VISION),
         std::tuple("exaone4_5", "exaone4_5_vision", v1::AXIAL_ROPE_PRESET_QWEN2_5_VL),
         std::tuple("video_llama_3", "video_llama_3_vision", v1::AXIAL_ROPE_PRESET_QWEN_VL)}) {
@@ -116,6 +120,58 @@ TEST(TowersTest, VisionTowersWereUnknownUnderTheirOwnNames) {
       EXPECT_EQ(FindingOf(response, "tower-unknown"), nullptr) << root;
     }
   }
+}
+
+// Qwen2VLVisionConfig and kin: a file that leaves spatial_merge_size or patch_size out has 2
+// and 14.
+TEST(TowersTest, MergedSquaresThatAFileLeavesOutWereSaidToBeNone) {
+  const auto tower = [](const char* root, const char* more) {
+    return TowerOf(
+               Resolved(With(root, "vision_config",
+                             absl::StrCat(R"({"hidden_size": 1280, "num_heads": 16)", more, "}"))),
+               "vision")
+        .at(0);
+  };
+  for (const char* root : {"qwen2_vl", "qwen2_5_vl", "qwen3_vl"}) {
+    EXPECT_EQ(tower(root, "").axial().spatial_merge_size(), 2) << root;
+    EXPECT_EQ(tower(root, "").spec().axial_rope().merge_size(), 2) << root;
+  }
+  EXPECT_EQ(tower("qwen2_vl", R"(, "spatial_merge_size": 4)").axial().spatial_merge_size(), 4);
+  EXPECT_EQ(tower("mlcd", "").axial().spatial_merge_size(), 1);
+  EXPECT_EQ(tower("mistral3", "").axial().spatial_merge_size(), 1);
+  EXPECT_EQ(tower("qwen2_5_vl", R"(, "window_size": 56)").spec().axial_rope().window_size(), 2);
+}
+
+// PaddleOCRVisionEncoder counts its patches row by row; VideoLlama3ImageProcessor merges none of an
+// image; get_vision_position_ids goes through MiniMax M3's squares too.
+TEST(TowersTest, PatchesOfSomeTowersStoodInTheOrderOfAnother) {
+  const auto spec = [](const char* root) {
+    const auto response =
+        Resolved(With(root, "vision_config", R"({"hidden_size": 1280, "num_attention_heads": 16,
+                                                 "image_size": 2016, "patch_size": 14})"));
+    return Canonicalize(TowerOf(response, "vision").at(0).spec()).value().proto().axial_rope();
+  };
+  EXPECT_EQ(spec("paddleocr_vl").token_order(), v1::GRID_TOKEN_ORDER_ROW_MAJOR);
+  EXPECT_EQ(spec("video_llama_3").merge_size(), 1);
+  EXPECT_EQ(spec("minimax_m3_vl").token_order(), v1::GRID_TOKEN_ORDER_MERGE_BLOCKS);
+  EXPECT_EQ(spec("minimax_m3_vl").merge_size(), 2);
+}
+
+// MiniMaxM3VLConfig makes both parts of its own classes, whatever type the released file gives
+// them.
+TEST(TowersTest, MiniMaxM3sVisionTowerWasReadAsClips) {
+  const auto response = Resolved(R"({"model_type": "minimax_m3_vl",
+      "text_config": {"model_type": "minimax_m2", "hidden_size": 6144, "num_attention_heads": 64,
+                      "num_hidden_layers": 2, "rope_theta": 5000000, "rotary_dim": 64},
+      "vision_config": {"model_type": "clip_vision_model", "hidden_size": 1280,
+                        "num_attention_heads": 16, "image_size": 2016, "patch_size": 14}})");
+  ASSERT_EQ(TowerOf(response, "vision").size(), 1u);
+  EXPECT_EQ(TowerOf(response, "vision")[0].spec().axial_rope().preset(),
+            v1::AXIAL_ROPE_PRESET_MINIMAX_M3);
+  EXPECT_EQ(TowerOf(response, "text").at(0).spec().rope().rotary_dim(), 64);
+  const auto sparse = Resolved(R"({"model_type": "minimax_m3_vl", "text_config": {
+      "model_type": "minimax_m3_vl_text", "hidden_size": 6144, "num_attention_heads": 64}})");
+  EXPECT_EQ(TowerOf(sparse, "text").at(0).spec().rope().rotary_dim(), 64) << "of 128, the class's";
 }
 
 // Step3p7VisionModel: rows, then columns, no merged squares; width and heads are the hub's names.
@@ -280,6 +336,17 @@ TEST(TowersTest, WhispersEncodersInOtherModelsWereUnknown) {
 }
 
 // Speech2TextConfig: 6000 positions of sound, 1024 of text.
+// MusicgenConfig: the model proper is its decoder.
+TEST(TowersTest, MusicGensDecoderWasLeftOutInSilence) {
+  const auto response = Resolved(R"({"model_type": "musicgen",
+      "text_encoder": {"model_type": "t5", "d_model": 768, "num_heads": 12},
+      "decoder": {"model_type": "musicgen_decoder", "hidden_size": 1024,
+                  "max_position_embeddings": 2048}})");
+  ASSERT_EQ(TowerOf(response, "text").size(), 1u);
+  EXPECT_EQ(TowerOf(response, "text")[0].kind(), "sinusoidal");
+  EXPECT_EQ(TowerOf(response, "encoder").size(), 1u);
+}
+
 TEST(TowersTest, SpeechToTextsEncoderHadTheLengthOfItsDecoder) {
   const auto by_class = Resolved(R"({"model_type": "speech_to_text", "d_model": 256})");
   EXPECT_EQ(by_class.encodings(0).max_position_embeddings(), 6000);

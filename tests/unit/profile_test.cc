@@ -97,6 +97,26 @@ TEST(ProfileTest, MropeWithYarnHasFourTimesTheScaledRowsInVllm) {
   EXPECT_THAT(Header(Request(config, "sglang")).tensors(0).shape(), ElementsAre(2103, 128));
 }
 
+// serving-stacks 1.1: its table of several axes is that of the default type and of YaRN alone.
+TEST(ProfileTest, OtherScalingsOfSeveralAxesHadFourTimesTheRowsInVllm) {
+  const auto rows = [](const std::string& type, const std::string& scaling) {
+    return Header(Request(R"({"model_type": ")" + type + R"(", "hidden_size": 512,
+                              "num_attention_heads": 4, "max_position_embeddings": 4096,
+                              "rope_scaling": {)" +
+                              scaling + "}}",
+                          "vllm"))
+        .tensors(0)
+        .shape(0);
+  };
+  const std::string sections = R"("mrope_section": [16, 24, 24], )";
+  EXPECT_EQ(rows("qwen2_vl", sections + R"("type": "mrope")"), 4 * 4096);
+  EXPECT_EQ(rows("qwen2_vl", sections + R"("type": "linear", "factor": 2.0)"), 2 * 4096);
+  EXPECT_EQ(rows("qwen2_vl", sections + R"("type": "dynamic", "factor": 2.0)"), 4096);
+  EXPECT_EQ(rows("hunyuan_vl", R"("type": "xdrope", "alpha": 1000.0,
+                                  "xdrope_section": [16, 16, 16, 16])"),
+            4096);
+}
+
 // LongRoPE: both lists where the stack holds both, else one, and what the request says wins.
 TEST(ProfileTest, TheListOfALongRopeIsTheStacksUnlessTheRequestNamesIt) {
   const auto longrope = [](const v1::GetTableRequest& request) {
@@ -150,7 +170,9 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
               ElementsAre("/rope_scaling/factor", "/rope_scaling/factor"));
   EXPECT_THAT(IgnoredKeys(linear, "trtllm"), ElementsAre());
   const std::string dynamic = model(R"("rope_type": "dynamic", "factor": 4.0)");
-  EXPECT_THAT(IgnoredKeys(dynamic, "sglang"), ElementsAre("/rope_scaling/factor"));
+  for (const char* profile : {"sglang", "vllm", "trtllm"}) {
+    EXPECT_THAT(IgnoredKeys(dynamic, profile), ElementsAre("/rope_scaling/factor")) << profile;
+  }
   const std::string yarn =
       R"("rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024)";
   const std::string alone = model(yarn + R"(, "mscale": 0.5, "beta_fast": 32)");

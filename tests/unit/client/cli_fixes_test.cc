@@ -47,6 +47,9 @@ std::vector<std::string> OddConfigs() {
       ModelWith("llama", yarn + length + R"(}, "original_max_position_embeddings": 4096)"),
       ModelWith("llama", R"("rope_scaling": {"rope_type": "yarn", "factor": null)" + length + "}"),
       ModelWith("llama", yarn + length + R"(, "truncate": null})"),
+      ModelWith("llama",
+                R"("rope_scaling": {"rope_type": "llama3", "factor": 4.0, "low_freq_factor":
+                   1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 2048.0})"),
       ModelWith("llama", R"("rope_scaling": {"type": "linear", "rope_type": "dynamic",
                             "factor": 2.0})"),
       ModelWith("llama",

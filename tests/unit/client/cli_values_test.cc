@@ -187,10 +187,29 @@ TEST(InputTest, AnOrgAndNameIsFoundInTheHubCacheOffline) {
   EXPECT_EQ(ExitCodeOf(missing), kFile);
   EXPECT_THAT(std::string(missing.message()), HasSubstr("models--org--other"));
   unsetenv("HF_HUB_CACHE");
+  setenv("HUGGINGFACE_HUB_CACHE", cache.c_str(), 1);
+  EXPECT_EQ(ReadModel("org/name-1.5").value(), "{}") << "the older name";
+  unsetenv("HUGGINGFACE_HUB_CACHE");
   std::filesystem::remove_all(cache);
   EXPECT_FALSE(IsHubName("a/b/c"));
   EXPECT_FALSE(IsHubName("../b"));
   EXPECT_FALSE(IsHubName("name"));
+}
+
+TEST(InputTest, TheHubCacheIsInTheFolderOfCachesThatTheEnvironmentNames) {
+  const std::filesystem::path caches = std::filesystem::path(::testing::TempDir()) / "posenc-xdg";
+  const std::filesystem::path model = caches / "huggingface/hub/models--org--name";
+  std::filesystem::create_directories(model / "refs");
+  std::filesystem::create_directories(model / "snapshots/abc123");
+  std::ofstream(model / "refs/main") << "abc123";
+  std::ofstream(model / "snapshots/abc123/config.json") << "{}";
+  setenv("XDG_CACHE_HOME", caches.c_str(), 1);
+  EXPECT_EQ(ReadModel("org/name").value(), "{}");
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HF_HOME", (caches / "huggingface").c_str(), 1);
+  EXPECT_EQ(ReadModel("org/name").value(), "{}");
+  unsetenv("HF_HOME");
+  std::filesystem::remove_all(caches);
 }
 
 TEST(InputTest, ASpecIsTextWhenItBeginsWithABrace) {

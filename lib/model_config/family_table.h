@@ -72,6 +72,7 @@ enum class LayerRule : uint8_t {
   kDeepseekV4,      // main and compress
   kLayerThetas,     // a base a layer, 0 does not rotate
   kMimoV2,          // sliding layers have a base of their own
+  kMimoV2Own,       // the same where the file says it, else that of full layers
   kCrossAttention,  // cross_attention_layers do not rotate
   kByLayerType,     // an encoding for each of layer_types, from lists with an entry a layer
   kGraniteHybrid,   // attention layers, if position_embedding_type is rope

@@ -152,6 +152,7 @@ MapForm FormOf(const RopeTraits& traits) {
     case LayerRule::kByLayerType:
       return traits.default_map.empty() ? MapForm::kEither : MapForm::kByTypeOnly;
     case LayerRule::kDeepseekV4:
+    case LayerRule::kMimoV2Own:
     case LayerRule::kByKeys:
       return MapForm::kEither;
     case LayerRule::kAll:

@@ -108,6 +108,18 @@ absl::StatusOr<Groups> MimoV2(const Tower& tower, const RopeKeys& keys) {
   return groups;
 }
 
+// All layers are full, and alike, but for what the file says.
+absl::StatusOr<Groups> MimoV2Own(const Tower& tower, const RopeKeys& keys) {
+  ASSIGN_OR_RETURN(const Names types, LayerTypes(tower, {.every = "hybrid_block_size",
+                                                         .period = 1,
+                                                         .pattern = "hybrid_layer_pattern",
+                                                         .names = kFullOrSliding}));
+  Groups groups = {GroupOf(types, kFull, keys), GroupOf(types, kSliding, keys)};
+  if (tower.keys["swa_rope_theta"].has_value()) groups[1].theta_keys = "swa_rope_theta";
+  if (tower.keys["swa_head_dim"].has_value()) groups[1].head_dim_key = "swa_head_dim";
+  return groups;
+}
+
 absl::StatusOr<Groups> SlidingOnly(const Tower& tower, const RopeKeys& keys) {
   ASSIGN_OR_RETURN(const Names types,
                    LayerTypes(tower, {.every = "sliding_window_pattern global_attn_every_n_layers",
@@ -223,6 +235,8 @@ absl::StatusOr<Groups> GroupsByRule(const Tower& tower, const RopeKeys& keys) {
       return LayerThetas(tower, keys);
     case LayerRule::kMimoV2:
       return MimoV2(tower, keys);
+    case LayerRule::kMimoV2Own:
+      return MimoV2Own(tower, keys);
     case LayerRule::kCrossAttention:
       return CrossAttention(tower, keys);
     case LayerRule::kByLayerType:

@@ -42,6 +42,9 @@ constexpr std::array kFamilies = {
                          .partial_in_v5 = true,
                          .head_dim = 192,
                          .layers = LayerRule::kMimoV2}},
+    // MiMo-V2.5: its own class, with fewer defaults (configuration_mimo_v2.py of its repository).
+    ModelFamily{.model_types = "mimo_v2",
+                .rope = {.partial_in_v5 = true, .layers = LayerRule::kMimoV2Own}},
     ModelFamily{.model_types = "deepseek_v4",
                 .since_v5 = true,
                 .rope = {.partial_in_v5 = true,

@@ -65,6 +65,32 @@ TEST(FamilyRowsTest, MimoV2HasTwoBasesAndFullLayersAtTheStartAndEverySixth) {
   EXPECT_THAT(by_file.encodings(1).layers(), ElementsAre(1, 2));
 }
 
+// MiMoV2Config of MiMo-V2.5's repository: base 10000, every layer full, and sliding layers as full
+// ones where the file does not say otherwise.
+TEST(FamilyRowsTest, MimoV2OfTheHubWasRefusedForItsTwoBases) {
+  const auto by_file = Resolved(R"({"model_type": "mimo_v2", "num_hidden_layers": 4,
+      "architectures": ["MiMoV2ForCausalLM"],
+      "rope_theta": 10000000, "swa_rope_theta": 10000, "head_dim": 192, "swa_head_dim": 128,
+      "partial_rotary_factor": 0.334, "hybrid_layer_pattern": [0, 1, 1, 0]})");
+  ASSERT_EQ(by_file.encodings_size(), 2);
+  EXPECT_THAT(by_file.encodings(0).layers(), ElementsAre(0, 3));
+  EXPECT_EQ(by_file.encodings(0).spec().rope().rope_theta(), 1e7);
+  EXPECT_EQ(by_file.encodings(0).spec().rope().rotary_dim(), 64);
+  EXPECT_THAT(by_file.encodings(1).layers(), ElementsAre(1, 2));
+  EXPECT_EQ(by_file.encodings(1).spec().rope().rope_theta(), 1e4);
+  EXPECT_EQ(by_file.encodings(1).spec().rope().head_dim(), 128);
+  const auto blocks = Resolved(R"({"model_type": "mimo_v2", "num_hidden_layers": 4,
+      "rope_theta": 640000, "head_dim": 64, "hybrid_block_size": 2})");
+  ASSERT_EQ(blocks.encodings_size(), 2);
+  EXPECT_THAT(blocks.encodings(0).layers(), ElementsAre(1, 3));
+  EXPECT_EQ(blocks.encodings(1).spec().rope().rope_theta(), 640000);
+  EXPECT_EQ(blocks.encodings(1).spec().rope().head_dim(), 64);
+  const auto by_class = TheEncoding(R"({"model_type": "mimo_v2", "num_hidden_layers": 2,
+      "hidden_size": 4096, "num_attention_heads": 32})");
+  EXPECT_EQ(by_class.spec().rope().rope_theta(), 1e4);
+  EXPECT_EQ(by_class.spec().rope().head_dim(), 128);
+}
+
 // AfmoeConfig: global_attn_every_n_layers 4, the last of each run; those do not rotate.
 TEST(FamilyRowsTest, AfmoeRotatesInLocalLayersOnly) {
   const auto encoding = TheEncoding(R"({"model_type": "afmoe", "num_hidden_layers": 8})");

@@ -233,12 +233,14 @@ absl::StatusOr<std::string> SetOwnScaling(const ScalingInput& input, v1::RopeSpe
     spec->mutable_linear()->set_factor(*scale);
     return "linear";
   }
-  ASSIGN_OR_RETURN(const std::optional<bool> dynamic_ntk, ReadBool(tower.keys["use_dynamic_ntk"]));
-  if (!dynamic_ntk.value_or(false)) return "";
+  ASSIGN_OR_RETURN(const bool dynamic_ntk, ReadQwenSwitch(tower, "use_dynamic_ntk"));
+  if (!dynamic_ntk) return "";
   RETURN_IF_ERROR(CheckGrowingWidth(input));
   ASSIGN_OR_RETURN(const std::optional<int64_t> trained, ReadPositiveInt(tower.keys["seq_length"]));
   if (!trained.has_value()) {
-    return FieldError(tower.keys.FieldOf("seq_length"), "is required beside use_dynamic_ntk");
+    return FieldError(
+        tower.keys.FieldOf("seq_length"),
+        "is required beside use_dynamic_ntk, which Qwen 1 has on unless it says false");
   }
   v1::DynamicScaling& dynamic = *spec->mutable_dynamic();
   dynamic.set_max_position_embeddings(*trained);

@@ -22,8 +22,8 @@ absl::Status SetNtk(const ScalingInput& input, v1::NtkScaling* ntk);
 absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrope);
 
 // Scalings by keys of the family's own, outside any map: the rope_type that they
-// mean, "" where the file has none. Qwen 1: use_dynamic_ntk, a base that grows past
-// seq_length. Phi-3-small: rope_position_scale.
+// mean, "" where the file has none. Qwen 1: use_dynamic_ntk (on where it is missing), a
+// base that grows past seq_length. Phi-3-small: rope_position_scale.
 absl::StatusOr<std::string> SetOwnScaling(const ScalingInput& input, v1::RopeSpec* spec);
 
 }  // namespace posenc

@@ -108,9 +108,9 @@ absl::Status SetQueryScale(const ScalingInput& input, v1::ResolvedEncoding* enco
     case QueryScaleRule::kNone:
       return absl::OkStatus();
     case QueryScaleRule::kQwen: {
-      ASSIGN_OR_RETURN(const std::optional<bool> logn, ReadBool(keys["use_logn_attn"]));
+      ASSIGN_OR_RETURN(const bool logn, ReadQwenSwitch(input.tower, "use_logn_attn"));
       ASSIGN_OR_RETURN(const std::optional<int64_t> length, ReadPositiveInt(keys["seq_length"]));
-      if (!logn.value_or(false) || !length.has_value()) return absl::OkStatus();
+      if (!logn || !length.has_value()) return absl::OkStatus();
       v1::QueryScale& query = *encoding->mutable_query_scale();
       query.set_rule("logn");
       query.set_length(*length);

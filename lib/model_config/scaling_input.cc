@@ -95,6 +95,13 @@ absl::StatusOr<double> RequiredFactor(const ScalingInput& input, absl::string_vi
                     absl::StrCat("is required for rope_type ", input.type.rope_type));
 }
 
+absl::StatusOr<bool> ReadQwenSwitch(const Tower& tower, absl::string_view key) {
+  const JsonValue value = tower.keys[key];
+  if (!value.present()) return tower.family.rope.query_scale == QueryScaleRule::kQwen;
+  ASSIGN_OR_RETURN(const std::optional<bool> on, ReadBool(value));
+  return on.value_or(false);
+}
+
 absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input) {
   const JsonValue inner = input.keys.Find(kOriginalLength);
   const JsonValue outer = input.tower.keys[kOriginalLength];

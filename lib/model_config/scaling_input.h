@@ -31,6 +31,9 @@ absl::StatusOr<double> RequiredFactor(const ScalingInput& input, absl::string_vi
 // family's, else the length that the file has (with a finding).
 absl::StatusOr<int64_t> OriginalLength(const ScalingInput& input);
 
+// A switch of Qwen 1: true where its files do not have it, false in other families.
+absl::StatusOr<bool> ReadQwenSwitch(const Tower& tower, absl::string_view key);
+
 // Whether transformers 4 finds a training length for a LongRoPE, whose ratio then is its factor:
 // beside the map, in the class, or copied out of the map by it (PhiMoE).
 bool HasLengthInV4(const ScalingInput& input);

@@ -125,6 +125,11 @@ TEST(ModelConfigRulesTest, EveryKnownTypeAnswersTheCommonSizes) {
       EXPECT_TRUE(Resolve(ModelWith(type, R"("partial_rotary_factor": 0.5)")).ok()) << type;
       continue;
     }
+    // Its base grows past seq_length, unless the file says otherwise.
+    if (type == "qwen") {
+      EXPECT_TRUE(Resolve(ModelWith(type, R"("seq_length": 2048)")).ok());
+      continue;
+    }
     // 0.9 of a head is even for few heads only: Moonshine's are 36 wide.
     const std::string config =
         absl::StartsWith(type, "moonshine")
@@ -239,6 +244,25 @@ TEST(ModelConfigRulesTest, ScalingsOutsideAnyMap) {
             2048);
   EXPECT_EQ(spec("chatglm", R"("rope_ratio": 500)").rope_theta(), 5e6);
   EXPECT_EQ(spec("ministral3", R"("head_dim": 128)").yarn().factor(), 16) << "the class's default";
+}
+
+// QWenConfig: use_dynamic_ntk=True, use_logn_attn=True.
+TEST(ModelConfigRulesTest, SwitchesOfQwen1WereOffWhereItsClassHasThemOn) {
+  const auto unsaid = testing::TheEncoding(ModelWith("qwen", R"("seq_length": 8192)"));
+  EXPECT_EQ(unsaid.rope_type(), "dynamic");
+  EXPECT_EQ(unsaid.spec().rope().dynamic().max_position_embeddings(), 8192);
+  EXPECT_EQ(unsaid.query_scale().rule(), "logn");
+  for (const char* off : {"false", "null"}) {
+    const auto encoding = testing::TheEncoding(
+        ModelWith("qwen", absl::StrCat(R"("seq_length": 8192, "use_dynamic_ntk": )", off,
+                                       R"(, "use_logn_attn": )", off)));
+    EXPECT_FALSE(encoding.spec().rope().has_dynamic()) << off;
+    EXPECT_FALSE(encoding.has_query_scale()) << off;
+  }
+  EXPECT_THAT(testing::Refusal(ModelWith("qwen", "")),
+              ::testing::HasSubstr("config_json/seq_length: is required beside use_dynamic_ntk"));
+  EXPECT_EQ(testing::TheEncoding(ModelWith("llama", R"("seq_length": 8192)")).rope_type(),
+            "default");
 }
 
 TEST(ModelConfigRulesTest, QueriesThatAreScaledByTheirPosition) {

@@ -26,8 +26,6 @@ enum class When : uint8_t {
   kAlone,       // one of the two without the other
   kLatentAlone,
   kNamedNtk,  // rope_type ntk
-  // Whether the file has the key or not: it is about the length, not about where that stands.
-  kEveryFile,
   kSeveralAxes,
   kUnset,  // the file has no such key
   kGrown,  // the table's base has grown: shorter tables are the same without the key
@@ -86,8 +84,6 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"vllm", "ntk", "alpha", When::kNamedNtk, "takes factor alone, and fails without it"},
     {"vllm", "longrope", "factor", When::kAlways, kByLengths},
     {"vllm", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
-    {"vllm", "longrope", "original_max_position_embeddings", When::kEveryFile,
-     "takes the long rows for all positions once max_model_len exceeds it, else the short ones"},
     {"vllm", "proportional", "factor", When::kAlways, kUndivided, "1"},
 
     {"sglang", "linear", "factor", When::kAlways, kDividesPositions},
@@ -103,8 +99,6 @@ constexpr UnheededKey kUnheededKeys[] = {
      "scales for factor times the trained length, whatever the sequence"},
     {"sglang", "longrope", "factor", When::kAlways, kByLengths},
     {"sglang", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
-    {"sglang", "longrope", "original_max_position_embeddings", When::kEveryFile,
-     "takes the long rows for a batch once a position exceeds it, one later than transformers"},
     {"sglang", "proportional", "factor", When::kAlways, kUndivided, "1"},
 
     {"trtllm", "yarn", "attention_factor", When::kAlways, kByMscales},
@@ -114,8 +108,6 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"trtllm", "dynamic", "factor", When::kAlways, kUnscaled},
     {"trtllm", "longrope", "factor", When::kAlways, kByLengths},
     {"trtllm", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
-    {"trtllm", "longrope", "short_factor", When::kAlways,
-     "builds the whole table by the long list unless max_seq_len fits the original length"},
 
     {"onnx", "yarn", "attention_factor", When::kAlways, kByMscales},
     {"onnx", "yarn", "attn_factor", When::kAlways, kUnread},
@@ -125,6 +117,23 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"onnx", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
 
     {"hf", "yarn", "attn_factor", When::kAlways, kUnread},
+};
+
+// Which of a LongRoPE's rows a stack takes, by the training length.
+struct LongRopeUse {
+  absl::string_view profile;
+  absl::string_view before;
+  absl::string_view after;
+};
+constexpr LongRopeUse kLongRopeUses[] = {
+    {"vllm", "takes the long rows for all positions once max_model_len exceeds ",
+     ", else the short ones"},
+    {"sglang", "takes the long rows for a batch once a position exceeds ",
+     ", one later than transformers"},
+    {"trtllm", "builds all rows by the long list where max_seq_len exceeds ",
+     ", else by the short one"},
+    {"onnx", "writes two tables, of short rows for sequences of at most ",
+     " positions and of long rows for others"},
 };
 
 // Whether the scaling of `rope` is the field `name`.
@@ -196,8 +205,6 @@ bool Holds(const UnheededKey& row, const v1::ResolvedEncoding& encoding, const v
       return place != nullptr && latent && alone && !in_file("attention_factor");
     case When::kNamedNtk:
       return place != nullptr && encoding.rope_type() == "ntk";
-    case When::kEveryFile:
-      return true;
     case When::kSeveralAxes:
       return encoding.has_mrope();
     case When::kUnset:
@@ -216,20 +223,52 @@ bool IsOf(absl::string_view stack, absl::string_view profile) {
 }
 
 // At the key, or where it would stand: in the map.
-void SetPlace(const v1::ResolvedEncoding& encoding, const UnheededKey& row, v1::Finding* finding) {
+void SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view scaling,
+              absl::string_view key, v1::Finding* finding) {
   const auto set = [&](const v1::FactPlace& place, std::string pointer) {
     finding->set_pointer(std::move(pointer));
     finding->set_line(place.line());
     finding->set_column(place.column());
     finding->set_in_overrides(place.in_overrides());
   };
-  if (const v1::FactPlace* place = PlaceOf(encoding, row.scaling, row.key)) {
+  if (const v1::FactPlace* place = PlaceOf(encoding, scaling, key)) {
     set(*place, place->pointer());
     finding->set_found(place->found());
     return;
   }
   for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() == "scaling") set(place, absl::StrCat(place.pointer(), "/", row.key));
+    if (place.fact() == "scaling") set(place, absl::StrCat(place.pointer(), "/", key));
+  }
+}
+
+// Which of the rows this table has, and how to ask for the others.
+std::string RowsOfTable(absl::string_view profile, const v1::LongRopeScaling& longrope) {
+  const int64_t original = longrope.original_max_position_embeddings();
+  if (longrope.short_then_long()) {
+    return absl::StrCat("This table has both, the ", original, " short ones first.");
+  }
+  const bool is_long = longrope.sequence_length() > original;
+  const absl::string_view rows = is_long ? "long" : "short";
+  if (profile == "vllm" || profile == "sglang") {
+    return absl::StrCat("This table has the ", rows, " ones alone, as the request asks.");
+  }
+  return absl::StrCat("This table has the ", rows, " ones; a max_model_len ",
+                      is_long ? "of " : "above ", original, " gives the ",
+                      is_long ? "short" : "long", " ones.");
+}
+
+void AddLongRopeFinding(absl::string_view profile, const v1::ResolvedEncoding& encoding,
+                        const v1::LongRopeScaling& longrope,
+                        google::protobuf::RepeatedPtrField<v1::Finding>* findings) {
+  for (const LongRopeUse& use : kLongRopeUses) {
+    if (!IsOf(use.profile, profile)) continue;
+    v1::Finding* finding = findings->Add();
+    finding->set_severity(v1::SEVERITY_NOTE);
+    finding->set_rule("profile-longrope-rows");
+    SetPlace(encoding, "longrope", "original_max_position_embeddings", finding);
+    finding->set_message(absl::StrCat(use.profile, " ", use.before,
+                                      longrope.original_max_position_embeddings(), use.after, ". ",
+                                      RowsOfTable(use.profile, longrope)));
   }
 }
 
@@ -238,12 +277,13 @@ void SetPlace(const v1::ResolvedEncoding& encoding, const UnheededKey& row, v1::
 void AddProfileFindings(absl::string_view profile, const v1::ResolvedEncoding& encoding,
                         const v1::RopeSpec& rope,
                         google::protobuf::RepeatedPtrField<v1::Finding>* findings) {
+  if (rope.has_longrope()) AddLongRopeFinding(profile, encoding, rope.longrope(), findings);
   for (const UnheededKey& row : kUnheededKeys) {
     if (!IsOf(row.profile, profile) || !Holds(row, encoding, rope)) continue;
     v1::Finding* finding = findings->Add();
     finding->set_severity(v1::SEVERITY_NOTE);
     finding->set_rule("profile-ignores-key");
-    SetPlace(encoding, row, finding);
+    SetPlace(encoding, row.scaling, row.key, finding);
     const bool heeded = !rope.has_dynamic() || HasGrown(rope.dynamic());
     finding->set_message(absl::StrCat(
         row.profile, " does not heed ", row.key, " of rope_type ", row.scaling, ": it ", row.effect,

@@ -15,6 +15,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 struct Expected {
   const char* config;
@@ -144,6 +146,55 @@ TEST(ProfileTest, TheListOfALongRopeIsTheStacksUnlessTheRequestNamesIt) {
   EXPECT_FALSE(longrope(Request(Config("Phi-3.5-mini-instruct.json"), "hf")).short_then_long());
 }
 
+// "vllm does not heed original_max_position_embeddings. This table heeds it": of vLLM's own rows.
+TEST(ProfileTest, TheTableOfALongRopeWasSaidToHeedWhatItsStackDoesNot) {
+  const auto rows = [](const char* profile, int64_t max_model_len) {
+    v1::GetTableRequest request = Request(Config("Phi-3.5-mini-instruct.json"), profile);
+    if (max_model_len > 0) request.mutable_format()->set_max_model_len(max_model_len);
+    const v1::TableHeader header = Header(request);
+    std::string message;
+    for (const v1::Finding& finding : header.findings()) {
+      EXPECT_THAT(finding.message(), Not(HasSubstr("This table heeds it"))) << profile;
+      if (finding.rule() != "profile-longrope-rows") continue;
+      EXPECT_GT(finding.line(), 0);
+      message = finding.message();
+    }
+    return message;
+  };
+  EXPECT_EQ(rows("vllm", 0),
+            "vllm takes the long rows for all positions once max_model_len exceeds 4096, else the "
+            "short ones. This table has both, the 4096 short ones first.");
+  EXPECT_THAT(rows("sglang", 0), HasSubstr("This table has both, the 4096 short ones first."));
+  EXPECT_THAT(rows("trtllm", 0), HasSubstr("This table has the long ones; a max_model_len of 4096 "
+                                           "gives the short ones."));
+  EXPECT_EQ(rows("hf", 0), "");
+}
+
+// The exporter writes two tables; ours is one of them, and did not say which.
+TEST(ProfileTest, TheTableOfOnnxDidNotSayWhichOfTheTwoItIs) {
+  const auto header = [](int64_t max_model_len) {
+    v1::GetTableRequest request = Request(Config("Phi-3.5-mini-instruct.json"), "onnx");
+    if (max_model_len > 0) request.mutable_format()->set_max_model_len(max_model_len);
+    return Header(request);
+  };
+  const v1::TableHeader long_rows = header(0);
+  EXPECT_GT(long_rows.spec().rope().longrope().sequence_length(), 4096);
+  const auto message = [](const v1::TableHeader& of) {
+    return of.findings(of.findings_size() - 1).message();
+  };
+  ASSERT_GT(long_rows.findings_size(), 0);
+  EXPECT_EQ(message(long_rows),
+            "onnx writes two tables, of short rows for sequences of at most 4096 positions and of "
+            "long rows for others. This table has the long ones; a max_model_len of 4096 gives the "
+            "short ones.");
+  const v1::TableHeader short_rows = header(4096);
+  EXPECT_EQ(short_rows.spec().rope().longrope().sequence_length(), 4096);
+  ASSERT_GT(short_rows.findings_size(), 0);
+  EXPECT_THAT(message(short_rows),
+              HasSubstr("This table has the short ones; a max_model_len above 4096 gives the long "
+                        "ones."));
+}
+
 std::vector<std::string> IgnoredKeys(const std::string& config, const std::string& profile) {
   std::vector<std::string> keys;
   const v1::TableHeader header = Header(Request(config, profile));
@@ -191,7 +242,7 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
   EXPECT_THAT(IgnoredKeys(model(yarn + R"(, "attn_factor": 0.9, "beta_fast": 32)"), "hf"),
               ElementsAre("/rope_scaling/attn_factor"));
   const std::string phi = Config("Phi-3.5-mini-instruct.json");
-  EXPECT_THAT(IgnoredKeys(phi, "trtllm"), ElementsAre("/rope_scaling/short_factor"))
+  EXPECT_THAT(IgnoredKeys(phi, "trtllm"), IsEmpty())
       << "its factor is the ratio of the lengths, not a key of the file";
   // Of the class, not of the file: at the map that the file would have.
   EXPECT_THAT(IgnoredKeys(R"({"model_type": "ministral3", "hidden_size": 512,

@@ -128,6 +128,7 @@ absl::Status ResolveT5(const Tower& tower, v1::ResolveModelConfigResponse* respo
   }
   for (const bool encoder : {true, false}) {
     if (encoder && tower.family.table.decoder_only) continue;
+    if (!encoder && tower.name == "encoder") continue;  // MusicGen has that of a T5 alone
     v1::ResolvedEncoding encoding =
         T5Encoding(tower, {used_buckets, used_distance, encoder, tower.family.table.per_layer},
                    heads.value_or(0));

@@ -25,6 +25,9 @@ constexpr absl::string_view kAudioKeys = "audio_config thinker_config/audio_conf
 constexpr absl::string_view kPairEncoder = "encoder";
 constexpr absl::string_view kPairDecoder = "decoder";
 
+// The names beside it in transformers' get_text_config, which refuses two of them.
+constexpr absl::string_view kTextConfigs = "text_config generator text_encoder";
+
 // T5Gemma 2: the encoder is a composite of its own.
 constexpr absl::string_view kT5GemmaEncoder = "encoder/text_config encoder";
 constexpr absl::string_view kT5GemmaVision = "encoder/vision_config vision_config";
@@ -95,10 +98,16 @@ class TowerFinder {
     if (root_type_ == "sam3_video") return FindSam3Video();
     const bool sees = root_type_ == "vision-encoder-decoder";
     const bool hears = root_type_ == "speech-encoder-decoder";
-    if (root_type_ != kSeesOnly) {
-      RETURN_IF_ERROR(AddText(sees || hears ? kPairDecoder : kTextKeys));
+    if (HasName(kMakesSounds, root_type_)) {
+      RETURN_IF_ERROR(AddText("text_encoder", "encoder"));
+      RETURN_IF_ERROR(AddText(kPairDecoder, "text"));
+    } else if (root_type_ != kSeesOnly) {
+      ASSIGN_OR_RETURN(const bool in_decoder, HasTextInDecoder(sees || hears));
+      RETURN_IF_ERROR(AddText(sees || hears || in_decoder ? kPairDecoder : kTextKeys));
+      if (in_decoder && config_[kPairEncoder].is_object()) {
+        RETURN_IF_ERROR(AddOther("encoder", kPairEncoder));
+      }
     }
-    if (HasName(kMakesSounds, root_type_)) RETURN_IF_ERROR(AddText(kPairDecoder, "text"));
     RETURN_IF_ERROR(AddOther("vision", sees ? kPairEncoder : kVisionKeys));
     RETURN_IF_ERROR(AddOther("audio", hears ? kPairEncoder : kAudioKeys));
     if (root_type_ == "clvp") {
@@ -111,6 +120,23 @@ class TowerFinder {
   }
 
  private:
+  // Of a family that is not known, as transformers' get_text_config finds it.
+  absl::StatusOr<bool> HasTextInDecoder(bool is_pair) const {
+    const JsonValue decoder = config_[kPairDecoder];
+    const bool known = FindFamily(root_type_) != nullptr || FindVisionFamily(root_type_) != nullptr;
+    if (known || is_pair || !decoder.is_object()) return false;
+    if (!FirstOf(decoder, kConfigKeys).present()) return false;
+    const JsonValue other = FirstOf(config_, kTextConfigs);
+    if (other.is_object()) {
+      return FieldError(decoder.field(),
+                        absl::StrCat("stands beside ", other.key(),
+                                     ": which of them is the text "
+                                     "part of model_type \"",
+                                     root_type_, "\", which is not known here, is not said"));
+    }
+    return !FirstOf(config_, kTextKeys).present();
+  }
+
   // Empty where there is none.
   absl::StatusOr<std::string> ReadType(const JsonValue& keys) {
     ASSIGN_OR_RETURN(const std::optional<std::string> type, ReadString(keys["model_type"]));

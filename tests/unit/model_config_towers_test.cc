@@ -347,6 +347,35 @@ TEST(TowersTest, MusicGensDecoderWasLeftOutInSilence) {
   EXPECT_EQ(TowerOf(response, "encoder").size(), 1u);
 }
 
+// T5EncoderModel: the decoder of that T5 is not in the model.
+TEST(TowersTest, MusicGensTextEncoderWasSaidToHaveADecoder) {
+  const auto response = Resolved(R"({"model_type": "musicgen",
+      "text_encoder": {"model_type": "t5", "d_model": 768, "num_heads": 12},
+      "decoder": {"model_type": "musicgen_decoder", "hidden_size": 1024}})");
+  ASSERT_EQ(response.encodings_size(), 2);
+  EXPECT_EQ(response.encodings(0).tower(), "encoder");
+  EXPECT_EQ(response.encodings(0).kind(), "t5");
+  EXPECT_EQ(response.encodings(1).tower(), "text");
+}
+
+// get_text_config finds text_encoder, decoder, generator and text_config.
+TEST(TowersTest, TheDecoderOfAnUnknownFamilyWasNotFound) {
+  const std::string decoder = R"("decoder": {"hidden_size": 512, "num_attention_heads": 8,
+                                             "rope_theta": 500000.0})";
+  const auto response = Resolved(R"({"model_type": "nobody_knows", )" + decoder +
+                                 R"(, "encoder": {"model_type": "nobody_hears"}})");
+  ASSERT_EQ(response.encodings_size(), 1);
+  EXPECT_EQ(response.encodings(0).tower(), "text");
+  EXPECT_EQ(response.encodings(0).spec().rope().rope_theta(), 5e5);
+  EXPECT_NE(FindingOf(response, "model-type-unknown"), nullptr);
+  ASSERT_NE(FindingOf(response, "tower-unknown"), nullptr);
+  EXPECT_EQ(FindingOf(response, "tower-unknown")->pointer(), "/encoder");
+  EXPECT_EQ(Refusal(R"({"model_type": "nobody_knows", "text_config": {"rope_theta": 1e4}, )" +
+                    decoder + "}"),
+            "config_json/decoder: stands beside text_config: which of them is the text part of "
+            "model_type \"nobody_knows\", which is not known here, is not said");
+}
+
 TEST(TowersTest, SpeechToTextsEncoderHadTheLengthOfItsDecoder) {
   const auto by_class = Resolved(R"({"model_type": "speech_to_text", "d_model": 256})");
   EXPECT_EQ(by_class.encodings(0).max_position_embeddings(), 6000);

@@ -162,12 +162,14 @@ bool IsUnreadMap(const Tower& tower, const JsonValue& parameters) {
 // Both forms in one file: rope_scaling replaces the other, as in transformers 5.
 absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
                                   const JsonValue& parameters) {
+  // 5.16 does not look at what it replaces.
+  const bool scaling_wins = tower.compat() == v1::COMPAT_V5_16;
   ASSIGN_OR_RETURN(const JsonValue old_type, TypeIn(tower, scaling));
   ASSIGN_OR_RETURN(const JsonValue new_type, TypeIn(tower, parameters));
   if (old_type.present() && new_type.present()) {
     const std::string old_name = WithoutAlias(old_type.string());
     const std::string new_name = WithoutAlias(new_type.string());
-    if (old_name != new_name && new_name != "default") {
+    if (old_name != new_name && new_name != "default" && !scaling_wins) {
       return FieldError(scaling.field(), absl::StrCat("contradicts rope_parameters: rope_type ",
                                                       old_name, " against ", new_name));
     }
@@ -182,10 +184,17 @@ absl::StatusOr<RopeKeys> BothMaps(const Tower& tower, const JsonValue& scaling,
   }
   for (const JsonValue& value : scaling.children()) {
     const JsonValue other = parameters[value.key()];
-    if (AreOtherNumbers(value, other)) {
+    if (!AreOtherNumbers(value, other)) continue;
+    if (!scaling_wins) {
       return FieldError(value.field(), absl::StrCat("contradicts ", other.field(), ": ",
                                                     value.Text(), " against ", other.Text()));
     }
+    tower.findings.Add(
+        Rule::kTwoRopeMaps, value,
+        {.message = absl::StrCat("rope_scaling says ", value.key(), " ", value.Text(),
+                                 ", rope_parameters says ", other.Text(),
+                                 "; the former replaces the latter whole."),
+         .expected = std::string(other.Text())});
   }
   NoteLostKeys(tower, scaling, parameters);
   return RopeKeys{scaling};
@@ -198,8 +207,18 @@ std::string TypeInFamily(const Tower& tower, const RopeKeys& keys, std::string r
   return longrope && rope_type == "yarn" && has_lists ? "longrope" : rope_type;
 }
 
-// A type that the family's own class refuses: nobody has run the model with it.
+// A type that the family's own class refuses: nobody has run the model with it. Only classes with
+// M-RoPE take its name for default; others find no such rope_type.
 void NoteForeignType(const Tower& tower, const JsonValue& type, absl::string_view rope_type) {
+  const bool known_family = !tower.family.model_types.empty();
+  if (type.string() == "mrope" && known_family && tower.family.rope.mrope_scheme.empty()) {
+    tower.findings.Add(
+        Rule::kRopeTypeForeign, type,
+        {.message = "transformers fails on rope_type mrope in this family, which has "
+                    "no M-RoPE; it is read as default.",
+         .expected = "default"});
+    return;
+  }
   const absl::string_view allowed = tower.family.rope.rope_types;
   const std::vector<absl::string_view> names = absl::StrSplit(allowed, ' ', absl::SkipEmpty());
   if (names.empty() || std::find(names.begin(), names.end(), rope_type) != names.end()) return;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "lib/model_config/resolve.h"
@@ -14,11 +15,35 @@ namespace {
 using ::posenc::testing::FindingOf;
 using ::posenc::testing::MessageOf;
 using ::posenc::testing::ModelWith;
+using ::posenc::testing::Refusal;
 using ::posenc::testing::ResolvedAs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::string CompatMessage(absl::string_view config, v1::Compat compat) {
   return MessageOf("compat-differs", ResolvedAs(config, compat));
+}
+
+// Two maps -------------------------------------------------------------------------------------
+
+// transformers 5.16 does not compare them: rope_scaling wins.
+TEST(CompatMapsTest, TwoMapsOfDifferentTypesWereRefusedWhereTransformers5ReadsOne) {
+  const std::string config = ModelWith("llama", R"("rope_theta": 500000.0,
+      "rope_scaling": {"rope_type": "linear", "factor": 2.0},
+      "rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 500000.0})");
+  const auto response = ResolvedAs(config, v1::COMPAT_V5_16);
+  EXPECT_EQ(response.encodings(0).rope_type(), "linear");
+  EXPECT_EQ(response.encodings(0).spec().rope().linear().factor(), 2);
+  std::vector<std::string> found;
+  for (const v1::Finding& finding : response.findings()) {
+    if (finding.rule() != "two-rope-maps") continue;
+    EXPECT_EQ(finding.severity(), v1::SEVERITY_ERROR);
+    found.push_back(finding.pointer());
+  }
+  EXPECT_THAT(found, ElementsAre("/rope_scaling", "/rope_scaling/factor"));
+  EXPECT_EQ(Refusal(config),
+            "config_json/rope_scaling: contradicts rope_parameters: rope_type linear against "
+            "dynamic");
 }
 
 // rope_parameters, which transformers 4 does not know ------------------------------------------

@@ -297,6 +297,16 @@ TEST(ForeignTypeTest, AScalingThatTheClassRefusesWasReadInSilence) {
   }
 }
 
+// ROPE_INIT_FUNCTIONS has no mrope; classes with M-RoPE take it for default before.
+TEST(ForeignTypeTest, AnMropeInAFamilyWithoutItFailsInTransformers) {
+  const std::string mrope =
+      R"("rope_scaling": {"rope_type": "mrope", "mrope_section": [16, 24, 24]})";
+  EXPECT_EQ(Said(ModelWith("llama", mrope), "rope-type-foreign"), "error /rope_scaling/rope_type");
+  EXPECT_EQ(testing::TheEncoding(ModelWith("llama", mrope)).rope_type(), "default");
+  EXPECT_EQ(Said(ModelWith("qwen2_vl", mrope), "rope-type-foreign"), "");
+  EXPECT_EQ(Said(ModelWith("nobody_knows", mrope), "rope-type-foreign"), "");
+}
+
 TEST(PhiFindingsTest, AnOldYarnWithFactorListsIsALongRope) {
   EXPECT_EQ(testing::TheEncoding(LongRope("phi3", R"("type": "yarn")")).rope_type(), "longrope");
   EXPECT_EQ(Said(LongRope("phi3", R"("type": "yarn")"), "rope-type-foreign"), "");

@@ -102,8 +102,10 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
 }
 
 void AddCheck(CLI::App* app, Arguments* arguments) {
-  app->add_option("models", arguments->models,
-                  "files, folders (every config.json below), org/name, or - for stdin")
+  app->add_option(
+         "models", arguments->models,
+         "files, folders (every config.json below, but in folders whose names begin with a "
+         "dot), org/name, or - for stdin")
       ->required()
       ->type_name("MODEL...");
   app->add_option("--base", arguments->base, "the model that they are made from")

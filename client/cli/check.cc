@@ -28,13 +28,18 @@ namespace {
 
 constexpr char kFactPlace[] = "type.googleapis.com/posenc.v1.FactPlace";
 
-// The models that an argument names: itself, or every config.json below a folder.
+// The models that an argument names: itself, or every config.json below a folder, but for what
+// lies in folders whose names begin with a dot (.git, .cache): nobody's own models.
 absl::StatusOr<std::vector<std::string>> ModelsOf(const std::string& argument) {
   std::error_code error;
   if (!std::filesystem::is_directory(argument, error)) return std::vector<std::string>{argument};
   std::vector<std::string> found;
   using Walk = std::filesystem::recursive_directory_iterator;
   for (Walk walk(argument, error); !error && walk != Walk(); walk.increment(error)) {
+    if (walk->path().filename().native().front() == '.') {
+      walk.disable_recursion_pending();
+      continue;
+    }
     if (walk->path().filename() == "config.json") found.push_back(walk->path().string());
   }
   if (error) return FileError(argument, error.message());

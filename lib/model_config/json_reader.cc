@@ -50,6 +50,10 @@ absl::Status CheckText(absl::string_view text, absl::string_view field) {
   if (text.find('\0') != absl::string_view::npos) {
     return FieldError(field, "must be JSON text, got binary data (a zero byte)");
   }
+  if (absl::StartsWith(text, "version https://git-lfs.github.com/spec/")) {
+    return FieldError(
+        field, "must be JSON, got a Git LFS pointer; git lfs pull fetches what it stands for");
+  }
   const absl::string_view trimmed = absl::StripAsciiWhitespace(text);
   if (trimmed.empty()) return FieldError(field, "must be a JSON object, got nothing");
   return absl::OkStatus();

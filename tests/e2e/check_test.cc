@@ -215,6 +215,18 @@ TEST(CheckTest, AFolderIsWalkedInOrder) {
                             "3 models, 0 errors, 0 warnings\n");
 }
 
+TEST(CheckTest, HiddenFoldersWereWalked) {
+  const std::filesystem::path folder = TemporaryPath("hidden") + "/.models";
+  for (const char* name : {"a", ".git/modules/a", ".cache", "b/.cache"}) {
+    std::filesystem::create_directories(folder / name);
+    std::filesystem::copy_file(Config("Meta-Llama-3.1-8B"), folder / name / "config.json");
+  }
+  const CheckResult result = Check({folder.string()});
+  EXPECT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_THAT(result.out, StartsWith((folder / "a/config.json").string() + ": ok\n1 "))
+      << "the folder that was named is walked, whatever its name";
+}
+
 TEST(CheckTest, AFileThatCannotBeReadIsExitCode4AndTheOthersAreStillChecked) {
   const CheckResult result = Check({TemporaryPath("missing.json"), Config("Meta-Llama-3.1-8B")});
   EXPECT_EQ(result.exit_code, 4);

@@ -42,6 +42,10 @@ TEST(ModelConfigRefusalTest, BinaryAndForeignEncodings) {
   EXPECT_EQ(Refusal("\xEF\xBB\xBF{}"),
             "config_json: must be UTF-8 without a byte order mark, got one at the start");
   EXPECT_EQ(Refusal(std::string("\xFF\xFE{\0}\0", 6)), "config_json: must be UTF-8, got UTF-16");
+  // "Invalid value", said of a clone without its large files.
+  EXPECT_EQ(Refusal("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 661\n"),
+            "config_json: must be JSON, got a Git LFS pointer; git lfs pull fetches what it stands "
+            "for");
   EXPECT_EQ(Refusal("{\"a\": \"\xC0\xAF\"}"),
             "config_json: must be JSON: Invalid encoding in string (line 1, column 8)");
 }

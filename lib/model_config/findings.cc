@@ -41,6 +41,10 @@ constexpr std::array kRuleTable = {
              "factor is not max_position_embeddings / original_max_position_embeddings; the "
              "finding says which is used.",
              "None: the factor may be wrong, or either length."},
+    RuleInfo{Rule::kHiddenSizeUneven, "hidden-size-uneven", kError,
+             "hidden_size is no multiple of num_attention_heads, which transformers 5 refuses in "
+             "this family.",
+             "None: which of the two is wrong is not said."},
     RuleInfo{Rule::kLayerTypeUnknown, "layer-type-unknown", kWarning,
              "A layer type of a family that is not known, beside others that say attention: it is "
              "taken to have none.",

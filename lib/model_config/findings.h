@@ -25,6 +25,7 @@ enum class Rule : uint8_t {
   kCompatDiffers,
   kFactorBelowOne,
   kFactorMismatch,
+  kHiddenSizeUneven,
   kLayerTypeUnknown,
   kLongropeFactorImplied,
   kModelTypeMissing,

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,9 @@ constexpr std::array<absl::string_view, 4> kWidthKeys = {"rotary_dim", "rotary_p
 constexpr std::array<absl::string_view, 5> kLayerKeys = {"no_rope_layers", "rope_local_base_freq",
                                                          "global_rope_theta", "local_rope_theta",
                                                          "layer_rope_theta"};
+
+// Classes whose validate_architecture asks for it in 5.16; those of Qwen 2, Granite and Phi do not.
+constexpr absl::string_view kWholeHeads = "llama arcee gpt_neox";
 
 // The sizes of Llama 3.1 to 3.3: their factors are not the same.
 struct Llama3Size {
@@ -78,6 +82,20 @@ void NoteUnreadKeys(const Tower& tower) {
   }
   if (traits.layers != LayerRule::kAll) return;
   for (absl::string_view key : kLayerKeys) NoteUnread(tower, key, "what layers rotate by");
+}
+
+void NoteUnevenHeads(const Tower& tower) {
+  const JsonValue type = tower.keys["model_type"];
+  const std::optional<int64_t> hidden_size = tower.keys["hidden_size"].integer();
+  const std::optional<int64_t> heads = tower.keys["num_attention_heads"].integer();
+  if (!type.is_string() || !HasName(kWholeHeads, type.string()) || tower.reads_as_v4()) return;
+  if (hidden_size.value_or(0) <= 0 || heads.value_or(0) <= 0 || *hidden_size % *heads == 0) return;
+  tower.findings.Add(
+      Rule::kHiddenSizeUneven, tower.keys["hidden_size"],
+      {.message = absl::StrCat("hidden_size ", *hidden_size, " is no multiple of ", *heads,
+                               " num_attention_heads: transformers 5 refuses the file, whatever "
+                               "head_dim says; without one it is ",
+                               *hidden_size / *heads, " here.")});
 }
 
 void NoteMisplacedKeys(const Tower& tower, const RopeKeys& keys) {

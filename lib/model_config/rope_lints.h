@@ -18,6 +18,9 @@ void NoteUnreadBase(const Tower& tower, double rope_theta);
 // The same of a width, or of a choice of layers.
 void NoteUnreadKeys(const Tower& tower);
 
+// Heads that do not divide hidden_size, in families whose class refuses that.
+void NoteUnevenHeads(const Tower& tower);
+
 // Llama 3.1 to 3.3 without their llama3 block: it was dropped to get past a reader
 // that did not know it, or by a converter.
 void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding);

@@ -150,6 +150,7 @@ absl::Status ResolveRope(const Tower& tower, v1::ResolveModelConfigResponse* res
   ASSIGN_OR_RETURN(const RopeKeys keys, FindRopeKeys(tower));
   ASSIGN_OR_RETURN(const std::vector<LayerGroup> groups, GroupLayers(tower, keys));
   NotePositionType(tower);
+  NoteUnevenHeads(tower);
   NoteUnreadParameters(tower);
   if (groups.empty()) {
     *response->add_encodings() = NoRotation(tower, num_layers.value_or(0), max_position);

@@ -274,6 +274,21 @@ TEST(NewFormTest, AnOldReaderDroppedTheScalingInSilence) {
       "");
 }
 
+// validate_architecture of transformers 5.16.
+TEST(SizesTest, HeadsThatDoNotDivideTheHiddenSizeWereRoundedInSilence) {
+  const auto model = [](const char* type, const char* more) {
+    return absl::StrCat(R"({"model_type": ")", type,
+                        R"(", "hidden_size": 2050, "num_attention_heads": 32)", more, "}");
+  };
+  constexpr char kRule[] = "hidden-size-uneven";
+  EXPECT_EQ(Said(model("llama", ""), kRule), "error /hidden_size");
+  EXPECT_EQ(testing::TheEncoding(model("llama", "")).spec().rope().head_dim(), 64);
+  EXPECT_EQ(Said(model("llama", R"(, "head_dim": 64)"), kRule), "error /hidden_size");
+  EXPECT_EQ(Said(model("arcee", ""), kRule), "error /hidden_size");
+  EXPECT_EQ(Said(model("qwen2", ""), kRule), "") << "its class does not look";
+  EXPECT_EQ(Said(ModelWith("llama", ""), kRule), "");
+}
+
 // Phi-3 and kin ---------------------------------------------------------------------
 
 TEST(PhiFindingsTest, ATypeThatPhi3RefusesWasReadInSilence) {

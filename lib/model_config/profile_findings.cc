@@ -242,19 +242,15 @@ void SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view scaling,
 }
 
 // Which of the rows this table has, and how to ask for the others.
-std::string RowsOfTable(absl::string_view profile, const v1::LongRopeScaling& longrope) {
+std::string RowsOfTable(const v1::LongRopeScaling& longrope) {
   const int64_t original = longrope.original_max_position_embeddings();
   if (longrope.short_then_long()) {
     return absl::StrCat("This table has both, the ", original, " short ones first.");
   }
   const bool is_long = longrope.sequence_length() > original;
-  const absl::string_view rows = is_long ? "long" : "short";
-  if (profile == "vllm" || profile == "sglang") {
-    return absl::StrCat("This table has the ", rows, " ones alone, as the request asks.");
-  }
-  return absl::StrCat("This table has the ", rows, " ones; a max_model_len ",
-                      is_long ? "of " : "above ", original, " gives the ",
-                      is_long ? "short" : "long", " ones.");
+  return absl::StrCat("This table has the ", is_long ? "long" : "short", " ones; sequence_length ",
+                      is_long ? original : original + 1, " gives the ", is_long ? "short" : "long",
+                      " ones.");
 }
 
 void AddLongRopeFinding(absl::string_view profile, const v1::ResolvedEncoding& encoding,
@@ -268,7 +264,7 @@ void AddLongRopeFinding(absl::string_view profile, const v1::ResolvedEncoding& e
     SetPlace(encoding, "longrope", "original_max_position_embeddings", finding);
     finding->set_message(absl::StrCat(use.profile, " ", use.before,
                                       longrope.original_max_position_embeddings(), use.after, ". ",
-                                      RowsOfTable(use.profile, longrope)));
+                                      RowsOfTable(longrope)));
   }
 }
 

@@ -165,19 +165,21 @@ TEST(ProfileTest, TheTableOfALongRopeWasSaidToHeedWhatItsStackDoesNot) {
             "vllm takes the long rows for all positions once max_model_len exceeds 4096, else the "
             "short ones. This table has both, the 4096 short ones first.");
   EXPECT_THAT(rows("sglang", 0), HasSubstr("This table has both, the 4096 short ones first."));
-  EXPECT_THAT(rows("trtllm", 0), HasSubstr("This table has the long ones; a max_model_len of 4096 "
-                                           "gives the short ones."));
+  EXPECT_THAT(
+      rows("trtllm", 0),
+      HasSubstr("This table has the long ones; sequence_length 4096 gives the short ones."));
   EXPECT_EQ(rows("hf", 0), "");
 }
 
 // The exporter writes two tables; ours is one of them, and did not say which.
 TEST(ProfileTest, TheTableOfOnnxDidNotSayWhichOfTheTwoItIs) {
-  const auto header = [](int64_t max_model_len) {
+  const auto header = [](int64_t max_model_len, int64_t sequence_length) {
     v1::GetTableRequest request = Request(Config("Phi-3.5-mini-instruct.json"), "onnx");
     if (max_model_len > 0) request.mutable_format()->set_max_model_len(max_model_len);
+    if (sequence_length > 0) request.mutable_model()->set_sequence_length(sequence_length);
     return Header(request);
   };
-  const v1::TableHeader long_rows = header(0);
+  const v1::TableHeader long_rows = header(0, 0);
   EXPECT_GT(long_rows.spec().rope().longrope().sequence_length(), 4096);
   const auto message = [](const v1::TableHeader& of) {
     return of.findings(of.findings_size() - 1).message();
@@ -185,14 +187,14 @@ TEST(ProfileTest, TheTableOfOnnxDidNotSayWhichOfTheTwoItIs) {
   ASSERT_GT(long_rows.findings_size(), 0);
   EXPECT_EQ(message(long_rows),
             "onnx writes two tables, of short rows for sequences of at most 4096 positions and of "
-            "long rows for others. This table has the long ones; a max_model_len of 4096 gives the "
+            "long rows for others. This table has the long ones; sequence_length 4096 gives the "
             "short ones.");
-  const v1::TableHeader short_rows = header(4096);
-  EXPECT_EQ(short_rows.spec().rope().longrope().sequence_length(), 4096);
-  ASSERT_GT(short_rows.findings_size(), 0);
-  EXPECT_THAT(message(short_rows),
-              HasSubstr("This table has the short ones; a max_model_len above 4096 gives the long "
-                        "ones."));
+  // By what the request says in either way.
+  for (const v1::TableHeader& short_rows : {header(4096, 0), header(0, 4096)}) {
+    EXPECT_EQ(short_rows.spec().rope().longrope().sequence_length(), 4096);
+    EXPECT_THAT(message(short_rows), HasSubstr("This table has the short ones; sequence_length "
+                                               "4097 gives the long ones."));
+  }
 }
 
 std::vector<std::string> IgnoredKeys(const std::string& config, const std::string& profile) {

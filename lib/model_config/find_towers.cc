@@ -103,10 +103,8 @@ class TowerFinder {
       RETURN_IF_ERROR(AddText(kPairDecoder, "text"));
     } else if (root_type_ != kSeesOnly) {
       ASSIGN_OR_RETURN(const bool in_decoder, HasTextInDecoder(sees || hears));
-      RETURN_IF_ERROR(AddText(sees || hears || in_decoder ? kPairDecoder : kTextKeys));
-      if (in_decoder && config_[kPairEncoder].is_object()) {
-        RETURN_IF_ERROR(AddOther("encoder", kPairEncoder));
-      }
+      RETURN_IF_ERROR(in_decoder ? AddDecoderAsText()
+                                 : AddText(sees || hears ? kPairDecoder : kTextKeys));
     }
     RETURN_IF_ERROR(AddOther("vision", sees ? kPairEncoder : kVisionKeys));
     RETURN_IF_ERROR(AddOther("audio", hears ? kPairEncoder : kAudioKeys));
@@ -135,6 +133,21 @@ class TowerFinder {
                                      root_type_, "\", which is not known here, is not said"));
     }
     return !FirstOf(config_, kTextKeys).present();
+  }
+
+  // An encoder beside it is read where it sees or hears, whose names say what they are.
+  absl::Status AddDecoderAsText() {
+    RETURN_IF_ERROR(AddText(kPairDecoder, "text"));
+    const JsonValue encoder = config_[kPairEncoder];
+    if (!encoder.is_object()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const std::string type, ReadType(encoder));
+    if (FindVisionFamily(type) != nullptr) return AddOther("encoder", kPairEncoder);
+    findings_.Add(
+        Rule::kTowerUnknown, encoder,
+        {.message = "The decoder beside it is read as the text part; this encoder is left "
+                    "out.",
+         .found = type});
+    return absl::OkStatus();
   }
 
   // Empty where there is none.

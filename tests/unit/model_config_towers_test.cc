@@ -370,6 +370,12 @@ TEST(TowersTest, TheDecoderOfAnUnknownFamilyWasNotFound) {
   EXPECT_NE(FindingOf(response, "model-type-unknown"), nullptr);
   ASSERT_NE(FindingOf(response, "tower-unknown"), nullptr);
   EXPECT_EQ(FindingOf(response, "tower-unknown")->pointer(), "/encoder");
+  const auto pair = Resolved(R"({"model_type": "encoder-decoder", "encoder": {"model_type": "bert"},
+      "decoder": {"model_type": "bert", "hidden_size": 512, "max_position_embeddings": 512}})");
+  ASSERT_EQ(pair.encodings_size(), 1);
+  ASSERT_NE(FindingOf(pair, "tower-unknown"), nullptr);
+  EXPECT_EQ(FindingOf(pair, "tower-unknown")->message(),
+            "The decoder beside it is read as the text part; this encoder is left out.");
   EXPECT_EQ(Refusal(R"({"model_type": "nobody_knows", "text_config": {"rope_theta": 1e4}, )" +
                     decoder + "}"),
             "config_json/decoder: stands beside text_config: which of them is the text part of "

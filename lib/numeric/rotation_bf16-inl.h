@@ -19,6 +19,7 @@
 
 #include "hwy/highway.h"
 #include "lib/numeric/rotation_kernel.h"
+#include "lib/numeric/rotation_row-inl.h"
 #include "lib/numeric/rotation_steps-inl.h"
 
 HWY_BEFORE_NAMESPACE();

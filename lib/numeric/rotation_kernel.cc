@@ -27,7 +27,7 @@ bool IsUsable() { return true; }
 
 // Past the caches, memory takes lines from some 64 places at a time as fast as
 // consecutive ones, but not from more: rows that are written twice come from fewer.
-// Where lines are written in pairs (kStepBytes), there is no such limit.
+// Processors with AVX-512 have no such limit for lines in pairs (kStepBytes).
 constexpr bool kHasFewPlaces = HWY_TARGET != HWY_AVX3;
 constexpr int64_t kStreamedRows = 32;
 constexpr int64_t kStreamedRowsTwice = 16;

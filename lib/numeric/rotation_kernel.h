@@ -1,4 +1,4 @@
-// The vector code behind Rotation: 16 pairs at a time, for as many rows as asked.
+// The vector code behind Rotation: a vector of pairs at a time, for as many rows as asked.
 //
 // A row of position p is reached by complex multiplications in double:
 //   e^(i·p·w) = (e^(i·base·w) · e^(i·m·fine_rows·w)) · e^(i·n·w),  p = base + m·fine_rows + n
@@ -32,6 +32,7 @@ struct alignas(64) RotationFloats {
   std::array<float, kRotationGroup> lane = {};
 };
 
+// Rows of the table that reach over a block: each stands for fine_rows positions.
 inline constexpr int64_t kMaxCoarseRows = 16;
 
 enum class RotationElement { kF32, kF64, kF16, kBf16 };

@@ -1,7 +1,6 @@
 #include "client/sealed_mapping.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -33,17 +32,12 @@ absl::Status CheckSealed(int fd, uint64_t bytes) {
 }
 
 absl::StatusOr<std::shared_ptr<const SealedMapping>> SealedMapping::Map(int fd, uint64_t bytes) {
-  if (bytes == 0) return std::shared_ptr<const SealedMapping>(new SealedMapping({}));
-  void* const data = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-  if (data == MAP_FAILED) {
+  if (bytes == 0) return std::shared_ptr<const SealedMapping>(new SealedMapping(std::nullopt));
+  std::optional<FileMapping> file = FileMapping::Map(fd, 0, bytes);
+  if (!file.has_value()) {
     return absl::UnavailableError(absl::StrCat("shared memory: mmap: ", std::strerror(errno)));
   }
-  return std::shared_ptr<const SealedMapping>(
-      new SealedMapping({static_cast<const std::byte*>(data), bytes}));
-}
-
-SealedMapping::~SealedMapping() {
-  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  return std::shared_ptr<const SealedMapping>(new SealedMapping(std::move(file)));
 }
 
 absl::StatusOr<std::shared_ptr<const SealedMapping>> SealedMappings::Find(int fd, uint64_t bytes) {

@@ -9,11 +9,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "lib/memory/file_mapping.h"
 
 namespace posenc {
 
@@ -27,17 +29,15 @@ class SealedMapping {
   // UNAVAILABLE when it cannot be mapped. The descriptor may be closed afterwards.
   // REQUIRES: CheckSealed(fd, bytes) is OK.
   static absl::StatusOr<std::shared_ptr<const SealedMapping>> Map(int fd, uint64_t bytes);
-  ~SealedMapping();
 
-  SealedMapping(const SealedMapping&) = delete;
-  SealedMapping& operator=(const SealedMapping&) = delete;
-
-  std::span<const std::byte> bytes() const { return bytes_; }
+  std::span<const std::byte> bytes() const {
+    return file_.has_value() ? file_->bytes() : std::span<const std::byte>();
+  }
 
  private:
-  explicit SealedMapping(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit SealedMapping(std::optional<FileMapping> file) : file_(std::move(file)) {}
 
-  const std::span<const std::byte> bytes_;
+  const std::optional<FileMapping> file_;  // none of an empty table
 };
 
 // Mappings in use: memory that comes again is not mapped again, since a new

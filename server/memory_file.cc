@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "lib/memory/file_mapping.h"
 #include "server/grpc_status.h"
 
 namespace posenc::server {
@@ -25,23 +26,35 @@ absl::Status Errno(const char* what) {
 
 }  // namespace
 
-absl::StatusOr<MemoryFile> MemoryFile::Create() {
+absl::StatusOr<MemoryFile> MemoryFile::Create(uint64_t bytes) {
   FileDescriptor fd(memfd_create("posenc-table", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd.get() < 0) return Errno("memfd_create");
-  return MemoryFile(std::move(fd));
+  if (ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return Errno("ftruncate");
+  return MemoryFile(std::move(fd), bytes);
 }
 
 // Written, not stored through a mapping: that takes no page fault a page, which
 // costs more than the copy, and a lack of memory is an error and not a SIGBUS.
 absl::Status MemoryFile::Append(std::span<const std::byte> bytes) {
+  MakeHugePages(written_ + bytes.size());
   while (!bytes.empty()) {
-    const ssize_t count = pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(bytes_));
+    const ssize_t count =
+        pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(written_));
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return Errno("pwrite");
     bytes = bytes.subspan(static_cast<size_t>(count));
-    bytes_ += static_cast<uint64_t>(count);
+    written_ += static_cast<uint64_t>(count);
   }
   return absl::OkStatus();
+}
+
+// Those that begin before `end`, before they are written: the system has a page to
+// clear then and none to copy. It costs no more than the small pages it stands for.
+void MemoryFile::MakeHugePages(uint64_t end) {
+  while (prepared_ < end && prepared_ + kHugePage <= bytes_) {
+    const bool made = MakeHugePage(fd_.get(), prepared_);
+    prepared_ = made ? prepared_ + kHugePage : bytes_;
+  }
 }
 
 // What is given away is a second opening, for reading only: until Linux 6.7 a

@@ -79,7 +79,7 @@ void SharedTables::Get(std::unique_ptr<Table> table, Waiter waiter) {
 
   std::shared_ptr<Fill> fill;
   const absl::Status began = Guarded([&]() -> absl::Status {
-    ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create());
+    ASSIGN_OR_RETURN(MemoryFile file, MemoryFile::Create(table->header().total_bytes()));
     fill = std::make_shared<Fill>(Fill{key, std::move(table), std::move(file)});
     return absl::OkStatus();
   });

@@ -18,7 +18,7 @@ ALLOWED = {
     "lib/model_config": {"lib/base", "lib/model_config"},
     "lib/cache": {"lib/hash", "lib/cache"},
     "lib/engine": {"lib/base", "lib/hash", "lib/cache", "lib/families", "lib/model_config", "lib/engine"},
-    "server": {"lib/base", "lib/hash", "lib/cache", "lib/engine", "server"},
+    "server": {"lib/base", "lib/hash", "lib/memory", "lib/cache", "lib/engine", "server"},
     # Public headers are "posenc/...", without v1.
     "client": {"posenc", "client", "lib/hash", "lib/memory", "lib/base/file_descriptor.h"},
     "client/embedded": {"posenc", "client", "client/embedded", "lib/engine"},

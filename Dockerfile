@@ -17,7 +17,7 @@ COPY --from=build /opt/posenc/bin/ /usr/local/bin/
 USER 65532:65532
 # All interfaces inside the container; publish the port on loopback or a private
 # network only, there is no authentication.
-ENV POSENC_LISTEN=0.0.0.0:50051
+ENV POSENC_LISTEN=[::]:50051
 EXPOSE 50051
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s \

@@ -11,26 +11,18 @@
 
 #include <chrono>
 #include <cstdint>
-#include <string>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "server/connections.h"
 #include "server/periodic.h"
 
 namespace posenc::server {
 
-// gRPC keeps its sockets to itself: they are found among this process's descriptors, by
-// the address that they were accepted at.
 class ConnectionWatchdog {
  public:
-  struct Addresses {
-    absl::flat_hash_set<int> ports;
-    absl::flat_hash_set<std::string> unix_paths;
-  };
-
   // Of the bytes that wait for it, a peer must take some in `stall_timeout`: over TCP all
-  // or kLeastTaken. Zero never ends a connection.
-  ConnectionWatchdog(std::chrono::nanoseconds stall_timeout, Addresses addresses);
+  // or kLeastTaken. Zero never ends a connection. `connections` outlives this.
+  ConnectionWatchdog(std::chrono::nanoseconds stall_timeout, Connections* connections);
 
   ConnectionWatchdog(const ConnectionWatchdog&) = delete;
   ConnectionWatchdog& operator=(const ConnectionWatchdog&) = delete;
@@ -40,21 +32,19 @@ class ConnectionWatchdog {
  private:
   using Clock = std::chrono::steady_clock;
 
-  struct Connection {
-    ino_t socket;      // a descriptor may be another socket's by now
+  struct Progress {
     uint64_t taken;    // by the peer, at `since`
     uint64_t waiting;  // for the peer, then
     Clock::time_point since;
   };
 
   void Look();
-  bool IsOurs(int fd) const;
   // Whether the peer has taken too little for too long.
-  bool IsStuck(int fd, ino_t socket, Connection* connection) const;
+  bool IsStuck(int fd, Progress* progress) const;
 
   const std::chrono::nanoseconds stall_timeout_;
-  const Addresses addresses_;
-  absl::flat_hash_map<int, Connection> connections_;  // by descriptor
+  Connections* const connections_;
+  absl::flat_hash_map<ino_t, Progress> progress_;  // by socket
 
   Periodic looks_;  // the first to go
 };

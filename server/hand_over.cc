@@ -13,19 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "lib/base/status.h"
+#include "server/accept.h"
 #include "server/log.h"
 
 namespace posenc::server {
 namespace {
 
 constexpr char kSuffix[] = ".memfd";
-constexpr int kBacklog = 64;
-constexpr int kAcceptsATurn = 16;  // so that a flood does not keep others from their answers
-constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
-
-absl::Status Errno(const std::string& path) {
-  return absl::UnavailableError(absl::StrCat("share_memory: ", path, ": ", std::strerror(errno)));
-}
 
 // Who connected, as the kernel saw it; nobody's ids when it does not say.
 ucred PeerOf(int socket) {
@@ -48,22 +42,13 @@ absl::StatusOr<std::unique_ptr<HandOver>> HandOver::Start(
 }
 
 absl::Status HandOver::Listen(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path)) {
-    return FieldError("share_memory",
-                      absl::StrCat("a Unix path takes at most ", sizeof(address.sun_path) - 1,
-                                   " bytes, got ", path.size(), " in ", path));
+  constexpr size_t kMostBytes = sizeof(sockaddr_un::sun_path) - 1;
+  if (path.size() > kMostBytes) {
+    return FieldError("share_memory", absl::StrCat("a Unix path takes at most ", kMostBytes,
+                                                   " bytes, got ", path.size(), " in ", path));
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
   ASSIGN_OR_RETURN(std::unique_ptr<UnixPathLock> lock, UnixPathLock::Take(path));
-  FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // The file takes its mode from the socket: so it is never open to others.
-  if (socket.get() < 0 || fchmod(socket.get(), 0600) != 0 ||
-      bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      listen(socket.get(), kBacklog) != 0) {
-    return Errno(path);
-  }
+  ASSIGN_OR_RETURN(FileDescriptor socket, ListenAtUnixPath(path, 0600));
   listeners_.push_back({std::move(lock), std::move(socket)});
   return absl::OkStatus();
 }
@@ -116,16 +101,8 @@ int HandOver::PollTimeoutMillis() const {
 }
 
 void HandOver::Accept(int listener) {
-  for (int i = 0; i < kAcceptsATurn; ++i) {
-    FileDescriptor socket(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.get() >= 0) {
-      Welcome(std::move(socket));
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      no_accept_before_ = Clock::now() + kPauseWithoutDescriptors;  // or poll would spin
-      return;
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      return;
-    }
+  if (!AcceptSome(listener, [this](FileDescriptor socket) { Welcome(std::move(socket)); })) {
+    no_accept_before_ = Clock::now() + kPauseWithoutDescriptors;
   }
 }
 

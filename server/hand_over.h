@@ -24,6 +24,7 @@
 #include "server/hand_over_peer.h"
 #include "server/listen.h"
 #include "server/service.h"
+#include "server/wake_up.h"
 
 namespace posenc::server {
 

@@ -17,22 +17,9 @@
 #include "posenc/v1/hand_over.pb.h"
 #include "server/service.h"
 #include "server/shared_tables.h"
+#include "server/wake_up.h"
 
 namespace posenc::server {
-
-// Ends a poll(). Thread-safe.
-class WakeUp {
- public:
-  static absl::StatusOr<std::shared_ptr<WakeUp>> Create();
-
-  int fd() const { return fd_.get(); }  // readable from Signal to Clear
-  void Signal();
-  void Clear();
-
- private:
-  explicit WakeUp(FileDescriptor fd) : fd_(std::move(fd)) {}
-  FileDescriptor fd_;
-};
 
 // The thread that polls owns it, jobs of the pool share it. They touch what is
 // private until answered(); then it does not change.

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,20 +11,19 @@
 
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "grpc/grpc.h"
-#include "grpcpp/security/server_credentials.h"
-#include "lib/base/file_descriptor.h"
 #include "lib/base/status.h"
 
 namespace posenc::server {
 namespace {
 
 constexpr absl::string_view kUnixPrefix = "unix:";
+constexpr absl::string_view kEveryAddress = "[::]";
 
 std::string ToString(const ListenAddress& address, int port) {
   if (!address.unix_path.empty()) return absl::StrCat(kUnixPrefix, address.unix_path);
@@ -50,44 +50,103 @@ absl::Status Errno(absl::string_view what, int error) {
   return absl::UnavailableError(absl::StrCat("listen: ", what, ": ", std::strerror(error)));
 }
 
-// Whether a bind to `address` would work, now. Other errors than these are
-// left to gRPC: a host may have addresses that this machine does not.
-absl::Status CheckFree(const addrinfo& address, absl::string_view text) {
-  const FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (fd.get() < 0) return absl::OkStatus();
-  const int on = 1;
-  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));  // as gRPC does
-  if (bind(fd.get(), address.ai_addr, address.ai_addrlen) == 0) return absl::OkStatus();
-  const int error = errno;
-  if (error == EADDRINUSE || error == EACCES) return Errno(text, error);
-  return absl::OkStatus();
-}
+// How many connections wait to be accepted; the system has its own limit.
+constexpr int kBacklog = SOMAXCONN;
 
-absl::Status CheckPort(const ListenAddress& address) {
-  const std::string text = ToString(address, address.port);
+struct Freeaddrinfo {
+  void operator()(addrinfo* found) const { freeaddrinfo(found); }
+};
+using FoundAddresses = std::unique_ptr<addrinfo, Freeaddrinfo>;
+
+absl::StatusOr<FoundAddresses> Resolve(const ListenAddress& address) {
   const std::string host(absl::StripSuffix(absl::StripPrefix(address.host, "["), "]"));
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;
   addrinfo* found = nullptr;
-  if (const int error =
-          getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
-      error != 0) {
-    return absl::UnavailableError(absl::StrCat("listen: ", text, ": ", gai_strerror(error)));
+  const int error = getaddrinfo(host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  if (error == 0) return FoundAddresses(found);
+  return absl::UnavailableError(
+      absl::StrCat("listen: ", ToString(address, address.port), ": ", gai_strerror(error)));
+}
+
+// The port of an Internet address, in it.
+in_port_t* PortIn(sockaddr* address) {
+  return address->sa_family == AF_INET6 ? &reinterpret_cast<sockaddr_in6*>(address)->sin6_port
+                                        : &reinterpret_cast<sockaddr_in*>(address)->sin_port;
+}
+
+int PortOf(int socket) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof(address);
+  getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(*PortIn(reinterpret_cast<sockaddr*>(&address)));
+}
+
+// -1 and errno when it cannot be bound.
+FileDescriptor ListenAt(const addrinfo& address, bool ipv4_too) {
+  FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int on = 1;  // a port is free again as soon as its server is gone
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (address.ai_family == AF_INET6) {
+    const int ipv6_only = ipv4_too ? 0 : 1;
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &ipv6_only, sizeof(ipv6_only));
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, &freeaddrinfo);
-  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    RETURN_IF_ERROR(CheckFree(*one, text));
+  if (fd.get() < 0 || bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0 ||
+      listen(fd.get(), kBacklog) != 0) {
+    return FileDescriptor();
   }
-  return absl::OkStatus();
+  return fd;
+}
+
+// Some hosts files name an address of a host twice.
+bool IsRepeated(const addrinfo* found, const addrinfo* one) {
+  for (; found != one; found = found->ai_next) {
+    if (found->ai_addrlen == one->ai_addrlen &&
+        std::memcmp(found->ai_addr, one->ai_addr, one->ai_addrlen) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// At each address of the host, at one port: one that is free when it is 0.
+absl::StatusOr<std::vector<FileDescriptor>> ListenAtHost(const ListenAddress& address) {
+  ASSIGN_OR_RETURN(const FoundAddresses found, Resolve(address));
+  std::vector<FileDescriptor> sockets;
+  for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
+    if (IsRepeated(found.get(), one)) continue;
+    FileDescriptor socket = ListenAt(*one, address.host == kEveryAddress);
+    const int error = errno;
+    // A host may have addresses that this machine does not.
+    const bool is_last = one->ai_next == nullptr && sockets.empty();
+    if (socket.get() < 0 && error == EAFNOSUPPORT && address.host == kEveryAddress) {
+      return ListenAtHost({.host = "0.0.0.0", .port = address.port, .unix_path = ""});
+    }
+    if (socket.get() < 0 && (error == EADDRINUSE || error == EACCES || is_last)) {
+      return Errno(ToString(address, address.port), error);
+    }
+    if (socket.get() < 0) continue;
+    const in_port_t port = htons(static_cast<uint16_t>(PortOf(socket.get())));
+    for (addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
+      *PortIn(each->ai_addr) = port;
+    }
+    sockets.push_back(std::move(socket));
+  }
+  return sockets;
+}
+
+sockaddr_un AddressAt(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
 }
 
 // Whether somebody accepts connections at `path`.
 bool IsAlive(const std::string& path) {
   const FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
+  const sockaddr_un address = AddressAt(path);
   return connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
 }
 
@@ -145,54 +204,44 @@ UnixPathLock::~UnixPathLock() {
   close(fd_);
 }
 
-absl::StatusOr<Listeners> Listeners::Prepare(const std::vector<std::string>& addresses) {
-  Listeners listeners;
-  for (const std::string& text : addresses) {
-    Listener& listener = listeners.listeners_.emplace_back();
-    ASSIGN_OR_RETURN(listener.address, ParseListenAddress(text));
-    if (listener.address.unix_path.empty()) {
-      RETURN_IF_ERROR(CheckPort(listener.address));
-    } else {
-      ASSIGN_OR_RETURN(listener.lock, UnixPathLock::Take(listener.address.unix_path));
-    }
+// The file takes its mode from the socket, so it never has another.
+absl::StatusOr<FileDescriptor> ListenAtUnixPath(const std::string& path, mode_t mode) {
+  const sockaddr_un address = AddressAt(path);
+  FileDescriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd.get() < 0 || fchmod(fd.get(), mode) != 0 ||
+      bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      listen(fd.get(), kBacklog) != 0) {
+    return Errno(absl::StrCat(kUnixPrefix, path), errno);
   }
+  return fd;
+}
+
+absl::StatusOr<Listeners> Listeners::Open(const std::vector<std::string>& addresses) {
+  Listeners listeners;
+  for (const std::string& text : addresses) RETURN_IF_ERROR(listeners.OpenOne(text));
   return listeners;
+}
+
+absl::Status Listeners::OpenOne(absl::string_view text) {
+  ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(text));
+  if (address.unix_path.empty()) {
+    ASSIGN_OR_RETURN(std::vector<FileDescriptor> sockets, ListenAtHost(address));
+    addresses_.push_back(ToString(address, PortOf(sockets.front().get())));
+    std::move(sockets.begin(), sockets.end(), std::back_inserter(sockets_));
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<UnixPathLock> lock, UnixPathLock::Take(address.unix_path));
+  unix_paths_.push_back(std::move(lock));
+  ASSIGN_OR_RETURN(FileDescriptor socket, ListenAtUnixPath(address.unix_path, 0777));
+  addresses_.push_back(ToString(address, 0));
+  sockets_.push_back(std::move(socket));
+  return absl::OkStatus();
 }
 
 std::vector<std::string> Listeners::UnixPaths() const {
   std::vector<std::string> paths;
-  for (const Listener& listener : listeners_) {
-    if (!listener.address.unix_path.empty()) paths.push_back(listener.address.unix_path);
-  }
+  for (const auto& lock : unix_paths_) paths.push_back(lock->path());
   return paths;
-}
-
-std::vector<int> Listeners::Ports() const {
-  std::vector<int> ports;
-  for (const Listener& listener : listeners_) {
-    if (listener.address.unix_path.empty()) ports.push_back(listener.bound_port);
-  }
-  return ports;
-}
-
-void Listeners::AddTo(grpc::ServerBuilder* builder) {
-  builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  for (Listener& listener : listeners_) {
-    builder->AddListeningPort(ToString(listener.address, listener.address.port),
-                              grpc::InsecureServerCredentials(), &listener.bound_port);
-  }
-}
-
-absl::StatusOr<std::vector<std::string>> Listeners::Bound() const {
-  std::vector<std::string> bound;
-  for (const Listener& listener : listeners_) {
-    if (listener.bound_port == 0) {
-      return absl::UnavailableError(absl::StrCat(
-          "listen: ", ToString(listener.address, listener.address.port), ": could not be bound"));
-    }
-    bound.push_back(ToString(listener.address, listener.bound_port));
-  }
-  return bound;
 }
 
 }  // namespace posenc::server

@@ -1,21 +1,23 @@
-// Everything about listening: addresses, who holds them, and how gRPC binds them.
+// Everything about listening: addresses, who holds them, and sockets bound to them.
 //
 // An address is HOST:PORT (port 0 takes a free one) or unix:PATH. Two servers
-// never share one: gRPC's default for ports (SO_REUSEPORT) and its habit of
+// never share one: gRPC's own way with ports (SO_REUSEPORT) and its habit of
 // replacing a socket file would let a second server silently steal the first
 // one's connections.
 #ifndef POSENC_SERVER_LISTEN_H_
 #define POSENC_SERVER_LISTEN_H_
 
-#include <list>
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "grpcpp/server_builder.h"
+#include "lib/base/file_descriptor.h"
 
 namespace posenc::server {
 
@@ -38,6 +40,8 @@ class UnixPathLock {
   static absl::StatusOr<std::unique_ptr<UnixPathLock>> Take(std::string path);
   ~UnixPathLock();  // removes the socket
 
+  const std::string& path() const { return path_; }
+
   UnixPathLock(const UnixPathLock&) = delete;
   UnixPathLock& operator=(const UnixPathLock&) = delete;
 
@@ -48,32 +52,32 @@ class UnixPathLock {
   const int fd_;
 };
 
-// The addresses of one server. Must outlive it.
+// A socket that listens at `path`, whose file has `mode` less the umask.
+// REQUIRES: the path is locked.
+absl::StatusOr<FileDescriptor> ListenAtUnixPath(const std::string& path, mode_t mode);
+
+// What one server listens on.
 class Listeners {
  public:
-  // Takes the locks, and checks that the ports are free, which gives a better
-  // message than gRPC has. Errors name the address.
-  static absl::StatusOr<Listeners> Prepare(const std::vector<std::string>& addresses);
+  // Binds and listens; what connects waits until it is accepted. A host listens at each of
+  // its addresses that this machine has, [::] at all of IPv6 and IPv4. UNAVAILABLE when
+  // one is taken. Errors name the address.
+  static absl::StatusOr<Listeners> Open(const std::vector<std::string>& addresses);
 
+  // As they are bound, in the order given.
+  const std::vector<std::string>& addresses() const { return addresses_; }
   // PATH of each unix:PATH.
   std::vector<std::string> UnixPaths() const;
-  // Of the others, after BuildAndStart.
-  std::vector<int> Ports() const;
 
-  void AddTo(grpc::ServerBuilder* builder);
-
-  // After BuildAndStart: the bound addresses, in the order given, or an error if
-  // one of them was taken in the meantime.
-  absl::StatusOr<std::vector<std::string>> Bound() const;
+  // They do not block.
+  std::vector<FileDescriptor> TakeSockets() { return std::exchange(sockets_, {}); }
 
  private:
-  struct Listener {
-    ListenAddress address;
-    std::unique_ptr<UnixPathLock> lock;
-    int bound_port = 0;  // set by gRPC; 1 for a Unix path
-  };
+  absl::Status OpenOne(absl::string_view text);
 
-  std::list<Listener> listeners_;  // gRPC keeps pointers to bound_port
+  std::vector<std::string> addresses_;
+  std::vector<std::unique_ptr<UnixPathLock>> unix_paths_;
+  std::vector<FileDescriptor> sockets_;
 };
 
 }  // namespace posenc::server

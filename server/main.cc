@@ -35,7 +35,8 @@ void KeepMemoryLow() {
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
-// Out of file descriptors, gRPC 1.51 stops accepting for good (CVE-2023-4785).
+// A connection and a table in shared memory each take a descriptor; many systems give a
+// process 1024 until it asks.
 void RaiseFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

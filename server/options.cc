@@ -102,6 +102,8 @@ void AddLimits(CLI::App* app, ServerOptions* options) {
            "Requests that may wait for a thread");
   AddCount(app, "--max-concurrent-streams", &options->max_concurrent_streams, kMaxCount,
            "Tables to send at the same time");
+  AddCount(app, "--max-connections", &options->max_connections, kMaxCount,
+           "Connections to serve at the same time");
   AddCount(app, "--compute-threads", &options->compute_threads, kMaxThreads,
            "Threads that compute; 0: one a processor");
   AddCount(app, "--event-threads", &options->event_threads, kMaxThreads,

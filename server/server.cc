@@ -12,6 +12,7 @@
 #include "grpcpp/ext/proto_server_reflection_plugin.h"
 #include "grpcpp/impl/server_builder_option.h"
 #include "grpcpp/resource_quota.h"
+#include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "grpcpp/support/method_handler.h"
 #include "lib/base/status.h"
@@ -128,9 +129,9 @@ class WithoutReflection final : public grpc::ServerBuilderOption {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerOptions& options) {
-  ASSIGN_OR_RETURN(Listeners listeners, Listeners::Prepare(options.listen));
+  ASSIGN_OR_RETURN(Listeners listeners, Listeners::Open(options.listen));
   std::unique_ptr<Server> server(new Server(options, std::move(listeners)));
-  RETURN_IF_ERROR(server->Listen(options));
+  RETURN_IF_ERROR(server->Serve(options));
   RETURN_IF_ERROR(server->ShareMemory(options));
   server->health_.SetServing(true);
   return server;
@@ -161,17 +162,21 @@ Server::Server(const ServerOptions& options, Listeners listeners)
              .max_queue = options.max_queue,
              .before_job = options.before_job}),
       service_(parts_),
-      health_(&stalls_) {
+      health_(&stalls_),
+      connections_(options.max_connections),
+      watchdog_(options.stall_timeout, &connections_) {
   service_.AddTo(&router_);
   health_.AddTo(&router_);
 }
 
-absl::Status Server::Listen(const ServerOptions& options) {
+absl::Status Server::Serve(const ServerOptions& options) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();  // or the linker drops it
   grpc::ServerBuilder builder;
   if (!options.reflection) builder.SetOption(std::make_unique<WithoutReflection>());
   SetConnectionArguments(options, &builder);
-  listeners_.AddTo(&builder);
+  auto grpc_acceptor = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      grpc::InsecureServerCredentials());
   builder.RegisterAsyncGenericService(&calls_);
   if (options.reflection) {
     for (const char* name : {v1::PositionalEncodingService::service_full_name(),
@@ -184,15 +189,10 @@ absl::Status Server::Listen(const ServerOptions& options) {
     call_queues_.emplace_back(builder.AddCompletionQueue(), &calls_, &router_);
   }
   grpc_server_ = builder.BuildAndStart();
-  ASSIGN_OR_RETURN(addresses_, listeners_.Bound());
   if (grpc_server_ == nullptr) return absl::InternalError("gRPC could not start");
   for (CallQueue& queue : call_queues_) queue.Start();
-  const std::vector<int> ports = listeners_.Ports();
-  const std::vector<std::string> paths = listeners_.UnixPaths();
-  connections_ = std::make_unique<ConnectionWatchdog>(
-      options.stall_timeout,
-      ConnectionWatchdog::Addresses{.ports = {ports.begin(), ports.end()},
-                                    .unix_paths = {paths.begin(), paths.end()}});
+  ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(listeners_.TakeSockets(), std::move(grpc_acceptor),
+                                              &connections_));
   return absl::OkStatus();
 }
 
@@ -223,6 +223,7 @@ void Server::Drain(std::chrono::nanoseconds grace) {
   const bool watched = health_.EndWatches(std::min(deadline, Clock::now() + kGoodbye));
   const auto last_answer = watched ? Clock::now() : admission_.last_leave();
   const auto end = empty ? std::min(deadline, last_answer + kGoodbye) : Clock::now();
+  acceptor_.reset();
   grpc_server_->Shutdown(std::chrono::system_clock::now() + (end - Clock::now()));
   call_queues_.clear();
 }

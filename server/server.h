@@ -18,10 +18,12 @@
 #include "grpcpp/server.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "lib/engine/engine.h"
+#include "server/acceptor.h"
 #include "server/admission.h"
 #include "server/call_queue.h"
 #include "server/compute_pool.h"
 #include "server/connection_watchdog.h"
+#include "server/connections.h"
 #include "server/content_hashes.h"
 #include "server/hand_over.h"
 #include "server/health.h"
@@ -48,6 +50,7 @@ struct ServerOptions {
   uint64_t max_upload_bytes = uint64_t{256} << 20;
   uint64_t max_queue = 128;
   uint64_t max_concurrent_streams = 128;
+  uint64_t max_connections = 4096;
   uint64_t answer_cache_bytes = uint64_t{16} << 20;
   uint64_t compute_threads = 0;  // 0: one a processor
   uint64_t event_threads = 0;    // that move calls and bytes; 0: one for two processors
@@ -71,7 +74,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   // Bound addresses, in the order of options.listen.
-  const std::vector<std::string>& addresses() const { return addresses_; }
+  const std::vector<std::string>& addresses() const { return listeners_.addresses(); }
 
   std::shared_ptr<grpc::Channel> InProcessChannel(
       const grpc::ChannelArguments& arguments = grpc::ChannelArguments());
@@ -86,7 +89,7 @@ class Server {
 
  private:
   Server(const ServerOptions& options, Listeners listeners);
-  absl::Status Listen(const ServerOptions& options);
+  absl::Status Serve(const ServerOptions& options);
   absl::Status ShareMemory(const ServerOptions& options);
 
   // In the order of their dependence: what is below goes first.
@@ -105,12 +108,13 @@ class Server {
   HealthService health_;
   Router router_;
   std::unique_ptr<HandOver> hand_over_;
-  std::vector<std::string> addresses_;
   std::vector<std::unique_ptr<grpc::Service>> services_;  // what reflection shows of router_
   grpc::AsyncGenericService calls_;
   std::list<CallQueue> call_queues_;
   std::unique_ptr<grpc::Server> grpc_server_;
-  std::unique_ptr<ConnectionWatchdog> connections_;
+  Connections connections_;
+  ConnectionWatchdog watchdog_;
+  std::unique_ptr<Acceptor> acceptor_;
 };
 
 }  // namespace posenc::server

@@ -40,8 +40,8 @@ using SharedTablePointer = std::shared_ptr<const SharedTable>;
 // Thread-safe.
 class SharedTables {
  public:
-  // Each kept table holds a file descriptor, and gRPC must never run out of them
-  // (see main.cc): so their number is bounded too.
+  // Each kept table holds a file descriptor, which connections need too: so their number
+  // is bounded.
   static constexpr size_t kMaxTables = 256;
 
   struct Waiter {

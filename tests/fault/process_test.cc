@@ -2,7 +2,9 @@
 #include "tests/support/process.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -127,6 +129,25 @@ INSTANTIATE_TEST_SUITE_P(Both, SignalTest, ::testing::Values(SIGTERM, SIGINT),
                          [](const auto& signal) {
                            return signal.param == SIGTERM ? "SIGTERM" : "SIGINT";
                          });
+
+// gRPC's own listeners never accept again then (CVE-2023-4785).
+TEST(DescriptorsTest, AServerThatWasOutOfThemServesAgain) {
+  ServerProcess server({"--listen", "127.0.0.1:0"});
+  ASSERT_TRUE(Serves(server.address()));
+  rlimit before;
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, nullptr, &before), 0);
+  const rlimit none = {.rlim_cur = 3, .rlim_max = before.rlim_max};
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, &none, nullptr), 0);
+  {
+    const auto waiting = StubOf(server.address());
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(300));
+    EXPECT_FALSE(Read(*waiting, AlibiBias(2, 4, 4), &context).status.ok());
+  }
+  EXPECT_THAT(server.Errors(), HasSubstr("no descriptor"));
+  ASSERT_EQ(prlimit(server.pid(), RLIMIT_NOFILE, &before, nullptr), 0);
+  EXPECT_TRUE(Serves(server.address()));
+}
 
 TEST(ProcessTest, PrintsTheAddressesItIsBoundTo) {
   const std::string path = "/tmp/posenc-process-" + std::to_string(getpid()) + ".sock";

@@ -1,6 +1,7 @@
 // Where a server listens, and that two never share an address.
 #include "server/listen.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -91,7 +92,54 @@ TEST_F(ListenTest, ASecondServerOnAPortFailsAndNamesIt) {
   EXPECT_TRUE(Serves(address));
 }
 
-// Both were free when they were checked.
+// Whether this machine has IPv6 at all; [::] listens at IPv4 alone when not.
+bool HasIpv6() {
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 loopback = {};
+  loopback.sin6_family = AF_INET6;
+  loopback.sin6_addr = in6addr_loopback;
+  const bool has =
+      fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&loopback), sizeof(loopback)) == 0;
+  if (fd >= 0) close(fd);
+  return has;
+}
+
+TEST_F(ListenTest, EveryAddressIsIpv6AndIpv4) {
+  TestServer server(ListeningOn({"[::]:0"}));
+  const std::string address = server.server().addresses().front();
+  ASSERT_THAT(address, StartsWith("[::]:"));
+  const std::string port = address.substr(address.rfind(':'));
+  EXPECT_TRUE(Serves("127.0.0.1" + port));
+  if (HasIpv6()) {
+    EXPECT_TRUE(Serves("[::1]" + port));
+  }
+}
+
+TEST_F(ListenTest, OneAddressIsThatAlone) {
+  if (!HasIpv6()) GTEST_SKIP() << "this machine has no IPv6";
+  TestServer server(ListeningOn({"[::1]:0"}));
+  const std::string address = server.server().addresses().front();
+  EXPECT_TRUE(Serves(address));
+  // IPv4 has that port for itself.
+  TestServer other(ListeningOn({"0.0.0.0" + address.substr(address.rfind(':'))}));
+  EXPECT_TRUE(Serves(other.server().addresses().front()));
+}
+
+TEST_F(ListenTest, AHostsNameTakesAFreePortToo) {
+  TestServer server(ListeningOn({"localhost:0"}));
+  const std::string address = server.server().addresses().front();
+  EXPECT_THAT(address, StartsWith("localhost:"));
+  EXPECT_TRUE(Serves(address));
+}
+
+TEST_F(ListenTest, AHostThatIsNotThereIsNamed) {
+  for (const char* address : {"203.0.113.1:0", "no-such-host.invalid:0"}) {
+    const auto server = Server::Start(ListeningOn({address}));
+    EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
+    EXPECT_THAT(std::string(server.status().message()), HasSubstr(address));
+  }
+}
+
 TEST_F(ListenTest, ThePortTwiceInOneServerFails) {
   std::string address;
   { address = TestServer().server().addresses().front(); }

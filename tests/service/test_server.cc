@@ -1,5 +1,6 @@
 #include "tests/service/test_server.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -12,6 +13,12 @@
 namespace posenc::testing {
 
 using v1::PositionalEncodingService;
+
+namespace {
+
+constexpr std::chrono::seconds kTimeToConnect{10};
+
+}  // namespace
 
 server::ServerOptions TestOptions() {
   server::ServerOptions options;
@@ -33,8 +40,12 @@ TestServer::TestServer(const server::ServerOptions& options) {
   stub_ = PositionalEncodingService::NewStub(NewChannel());
 }
 
+// Connected: gRPC 1.51 takes a connection under way for failed when another thread's first
+// wait for a lock sets errno meanwhile (seen: "No such file or directory"), and tries again.
 std::shared_ptr<grpc::Channel> TestServer::NewChannel() const {
-  return Connect(server_->addresses().front());
+  auto channel = Connect(server_->addresses().front());
+  EXPECT_TRUE(channel->WaitForConnected(std::chrono::system_clock::now() + kTimeToConnect));
+  return channel;
 }
 
 v1::GetServerInfoResponse TestServer::Info() {

@@ -1,0 +1,38 @@
+#include "server/connections.h"
+
+#include <sys/stat.h>
+
+#include <optional>
+
+namespace posenc::server {
+namespace {
+
+std::optional<ino_t> SocketOf(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode)) return std::nullopt;
+  return info.st_ino;
+}
+
+}  // namespace
+
+bool Connections::Add(int fd) {
+  const std::optional<ino_t> socket = SocketOf(fd);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (connections_.size() >= most_) ForgetTheClosed();
+  if (connections_.size() >= most_ || !socket.has_value()) return false;
+  connections_.push_back({fd, *socket});
+  return true;
+}
+
+std::vector<Connection> Connections::Open() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ForgetTheClosed();
+  return connections_;
+}
+
+// REQUIRES: mutex_ is held.
+void Connections::ForgetTheClosed() {
+  std::erase_if(connections_, [](const Connection& one) { return SocketOf(one.fd) != one.socket; });
+}
+
+}  // namespace posenc::server

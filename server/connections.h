@@ -1,0 +1,44 @@
+// The connections that gRPC serves.
+//
+// It owns their sockets and says nothing when it closes one: they are known by their
+// descriptors, as long as these are still the sockets that they were.
+#ifndef POSENC_SERVER_CONNECTIONS_H_
+#define POSENC_SERVER_CONNECTIONS_H_
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace posenc::server {
+
+struct Connection {
+  int fd;
+  ino_t socket;  // a descriptor may be another socket's later
+};
+
+// Thread-safe.
+class Connections {
+ public:
+  // At most so many at a time.
+  explicit Connections(size_t most) : most_(most) {}
+
+  // False when there are as many as there may be. REQUIRES: `fd` is an open socket.
+  bool Add(int fd);
+
+  // Those that are open.
+  std::vector<Connection> Open();
+
+ private:
+  void ForgetTheClosed();
+
+  const size_t most_;
+
+  std::mutex mutex_;
+  std::vector<Connection> connections_;  // all that are open; some are not any more
+};
+
+}  // namespace posenc::server
+
+#endif  // POSENC_SERVER_CONNECTIONS_H_

@@ -6,8 +6,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "server/log.h"
@@ -15,55 +13,62 @@
 namespace posenc::server {
 namespace {
 
-// Bytes that the kernel holds for the peer. (A Unix socket counts what they cost it.)
-uint64_t Waiting(int fd) {
-  int bytes = 0;
-  return ioctl(fd, SIOCOUTQ, &bytes) == 0 ? static_cast<uint64_t>(bytes) : 0;
-}
-
-// Bytes that the peer has acknowledged; nothing for a Unix socket, which does not know.
-std::optional<uint64_t> Taken(int fd) {
-  tcp_info info = {};
-  socklen_t size = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return std::nullopt;
-  return info.tcpi_bytes_acked;
+// What waits for the peer is dropped: the system would go on sending it.
+void End(int fd) {
+  const linger drop = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
+  shutdown(fd, SHUT_RDWR);  // gRPC sees that and closes it
 }
 
 }  // namespace
 
 // As often as StallWatchdog.
-ConnectionWatchdog::ConnectionWatchdog(std::chrono::nanoseconds stall_timeout,
+ConnectionWatchdog::ConnectionWatchdog(std::chrono::nanoseconds stall_timeout, uint64_t least_bytes,
                                        Connections* connections)
     : stall_timeout_(stall_timeout),
+      least_bytes_(least_bytes),
       connections_(connections),
-      looks_(stall_timeout / 4, [this] { Look(); }) {}
+      looks_(stall_timeout / 4, [this] { LookAtAll(); }) {}
 
-void ConnectionWatchdog::Look() {
-  absl::flat_hash_map<ino_t, Progress> seen;
+void ConnectionWatchdog::LookAtAll() {
+  absl::flat_hash_map<ino_t, Look> looks;
   for (const auto& [fd, socket] : connections_->Open()) {
-    const auto known = progress_.find(socket);
-    Progress progress = known != progress_.end() ? known->second : Progress{};
-    if (IsStuck(fd, &progress)) {
+    const auto last = last_looks_.find(socket);
+    Look look = last != last_looks_.end() ? last->second : Look{ProgressOf(fd), Clock::now()};
+    if (IsStuck(fd, &look)) {
       Log(LogLevel::kWarning, "a connection was ended whose peer does not read",
-          {{"waiting_bytes", static_cast<int64_t>(progress.waiting)}});
-      shutdown(fd, SHUT_RDWR);
+          {{"waiting_bytes", static_cast<int64_t>(look.progress.waiting)}});
+      End(fd);
     }
-    seen.emplace(socket, progress);
+    looks.emplace(socket, look);
   }
-  progress_ = std::move(seen);
+  last_looks_ = std::move(looks);
 }
 
-bool ConnectionWatchdog::IsStuck(int fd, Progress* progress) const {
+// What TCP has sent already is on its way: small answers over a long one are there at
+// every look. (A Unix socket counts what the bytes cost it.)
+ConnectionWatchdog::Progress ConnectionWatchdog::ProgressOf(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0) {
+    return {.taken = info.tcpi_bytes_acked, .waiting = info.tcpi_notsent_bytes};
+  }
+  int waiting = 0;
+  ioctl(fd, SIOCOUTQ, &waiting);
+  return {.taken = 0, .waiting = static_cast<uint64_t>(waiting)};
+}
+
+// Whether the peer has taken too little since the last look for too long.
+bool ConnectionWatchdog::IsStuck(int fd, Look* look) const {
   const Clock::time_point now = Clock::now();
-  const uint64_t waiting = Waiting(fd);
-  const std::optional<uint64_t> taken = Taken(fd);
-  const bool reads = taken ? *taken - progress->taken >= std::min(kLeastTaken, progress->waiting)
-                           : waiting != progress->waiting;
-  if (waiting == 0 || reads) {
-    *progress = {.taken = taken.value_or(0), .waiting = waiting, .since = now};
+  const Progress progress = ProgressOf(fd);
+  const bool reads = progress.taken > 0 ? progress.taken - look->progress.taken >= least_bytes_
+                                        : progress.waiting != look->progress.waiting;
+  if (progress.waiting == 0 || reads) {
+    *look = {progress, now};
     return false;
   }
-  return now - progress->since >= stall_timeout_;
+  return now - look->since >= stall_timeout_;
 }
 
 }  // namespace posenc::server

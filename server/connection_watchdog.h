@@ -20,31 +20,36 @@ namespace posenc::server {
 
 class ConnectionWatchdog {
  public:
-  // Of the bytes that wait for it, a peer must take some in `stall_timeout`: over TCP all
-  // or kLeastTaken. Zero never ends a connection. `connections` outlives this.
-  ConnectionWatchdog(std::chrono::nanoseconds stall_timeout, Connections* connections);
+  // Of the bytes that wait for it, a peer must take all or `least_bytes` in `stall_timeout`;
+  // some, from a Unix socket, which does not know how many. A timeout of zero never ends
+  // a connection. `connections` outlives this.
+  ConnectionWatchdog(std::chrono::nanoseconds stall_timeout, uint64_t least_bytes,
+                     Connections* connections);
 
   ConnectionWatchdog(const ConnectionWatchdog&) = delete;
   ConnectionWatchdog& operator=(const ConnectionWatchdog&) = delete;
 
-  static constexpr uint64_t kLeastTaken = uint64_t{64} << 10;
-
  private:
   using Clock = std::chrono::steady_clock;
 
+  // What could be seen of a connection.
   struct Progress {
-    uint64_t taken;    // by the peer, at `since`
-    uint64_t waiting;  // for the peer, then
+    uint64_t taken;    // by the peer; 0 when nobody knows
+    uint64_t waiting;  // in this system, for the peer to take some
+  };
+  struct Look {
+    Progress progress;
     Clock::time_point since;
   };
 
-  void Look();
-  // Whether the peer has taken too little for too long.
-  bool IsStuck(int fd, Progress* progress) const;
+  static Progress ProgressOf(int fd);
+  bool IsStuck(int fd, Look* look) const;
+  void LookAtAll();
 
   const std::chrono::nanoseconds stall_timeout_;
+  const uint64_t least_bytes_;
   Connections* const connections_;
-  absl::flat_hash_map<ino_t, Progress> progress_;  // by socket
+  absl::flat_hash_map<ino_t, Look> last_looks_;  // by socket; when its peer had last taken enough
 
   Periodic looks_;  // the first to go
 };

@@ -164,7 +164,8 @@ Server::Server(const ServerOptions& options, Listeners listeners)
       service_(parts_),
       health_(&stalls_),
       connections_(options.max_connections),
-      watchdog_(options.stall_timeout, &connections_) {
+      // A chunk in that time is what a stream asks of its peer too.
+      watchdog_(options.stall_timeout, options.engine.page_bytes, &connections_) {
   service_.AddTo(&router_);
   health_.AddTo(&router_);
 }

@@ -1,5 +1,5 @@
-"""A client that opens a stream and never reads: the kernel's queue for it is full, and
-what gRPC waits for there cannot be cancelled. Its place comes free all the same."""
+"""A client that opens a stream and never reads, or hardly: the kernel's queue for it is
+full, and what gRPC waits for there cannot be cancelled. Its place comes free all the same."""
 import contextlib
 import socket
 import struct
@@ -51,6 +51,18 @@ def wait_for_code(address, code):
     return False
 
 
+def ends_while_it_trickles(connection):
+    """At most 200 KiB/s are read."""
+    for _ in range(300):
+        try:
+            if not connection.recv(20 << 10):
+                return True
+        except ConnectionResetError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
 class UnreadConnectionTest(unittest.TestCase):
 
     def check(self, connect):
@@ -74,6 +86,16 @@ class UnreadConnectionTest(unittest.TestCase):
             return socket.create_connection((host, int(port)))
 
         self.check(connect)
+
+    def test_a_trickle_over_tcp_is_ended(self):
+        """64 KiB a timeout were enough once: a place was had for 2 KiB/s."""
+        with programs.server("--stall-timeout", "1", "--chunk-bytes", "3MiB") as addresses:
+            host, port = addresses[0].rsplit(":", 1)
+            with socket.socket() as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+                connection.connect((host, int(port)))
+                with unread_stream(connection):
+                    self.assertTrue(ends_while_it_trickles(connection))
 
 
 if __name__ == "__main__":

@@ -1,46 +1,15 @@
 #include "server/acceptor.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
 
 #include <utility>
 
 #include "lib/base/status.h"
 #include "server/accept.h"
 #include "server/log.h"
+#include "server/socket_options.h"
 
 namespace posenc::server {
-namespace {
-
-// A sender waits whenever so much is on its way: with the 208 KiB that Linux gives a Unix
-// socket, at every fifth of a chunk. What the system does not allow, it lowers; what it
-// counts against it is twice that.
-constexpr int kUnixSendBuffer = 512 << 10;
-
-// A TCP peer that acknowledges nothing for so long is gone, as in keepalive.
-constexpr unsigned kUserTimeoutMillis = 20'000;
-
-template <typename T>
-void SetOption(int socket, int level, int option, T value) {
-  setsockopt(socket, level, option, &value, sizeof(value));  // a socket does without
-}
-
-void Tune(int socket) {
-  int domain = AF_UNSPEC;
-  socklen_t size = sizeof(domain);
-  getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-  if (domain == AF_UNIX) {
-    SetOption(socket, SOL_SOCKET, SO_SNDBUF, kUnixSendBuffer);
-  } else {
-    SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-    SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMillis);
-  }
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(std::vector<FileDescriptor> sockets,
                                                           std::unique_ptr<Grpc> grpc,
                                                           Connections* connections) {
@@ -88,7 +57,7 @@ void Acceptor::Pause() {
 void Acceptor::Welcome(FileDescriptor socket) {
   if (!connections_->Add(socket.get())) return Warn("too many connections: new ones are closed");
   warned_ = false;
-  Tune(socket.get());
+  SetSocketOptions(socket.get());
   Grpc::NewConnectionParameters connection;
   connection.fd = socket.Release();
   grpc_->HandleNewConnection(&connection);

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/text_family.h"
 #include "lib/model_config/tower.h"
 
 namespace posenc {
@@ -57,19 +57,9 @@ constexpr absl::string_view kSeesOnly = "sam2";
 // A composite whose own RoPE is for the times of its audio.
 constexpr absl::string_view kTurnsTimes = "musicflamingo";
 
-// What means RoPE in a file whose family is not known.
-constexpr absl::string_view kStandardRopeKeys = "rope_parameters rope_scaling rope_theta";
-
-// A head or a base of some layers, by rules of the families that have them.
-constexpr absl::string_view kKeysOfSomeLayers =
-    "global_head_dim swa_head_dim swa_rope_theta compress_rope_theta";
-
 // What a config of a whole model has, and a map of its RoPE has not.
 constexpr absl::string_view kConfigKeys =
     "model_type hidden_size num_attention_heads num_hidden_layers";
-
-// How RecBole and its kin name the rows of a learned table; nobody else does.
-constexpr absl::string_view kRecommenderKeys = "max_seq_length";
 
 // A config nested under one of `names`; absent where none is, or it is empty.
 absl::StatusOr<JsonValue> NestedConfig(const JsonValue& config, absl::string_view names) {
@@ -207,9 +197,10 @@ class TowerFinder {
     ASSIGN_OR_RETURN(const JsonValue nested, NestedConfig(config_, names));
     if (!nested.present()) return tower.empty() ? AddRoot() : Missing(names);
     ASSIGN_OR_RETURN(std::string type, ReadType(nested));
-    const JsonValue named = type.empty() ? config_ : nested;
+    const JsonValue typed = type.empty() ? config_ : nested;
     if (type.empty()) type = root_type_;
-    ASSIGN_OR_RETURN(const ModelFamily* family, TextFamily(type, named, nested));
+    ASSIGN_OR_RETURN(const ModelFamily* family,
+                     FindTextFamily({type, typed, nested, config_}, findings_));
     NoteKeysBesideNested(nested);
     Add(nested, *family, tower);
     return absl::OkStatus();
@@ -229,105 +220,10 @@ class TowerFinder {
         return absl::OkStatus();
       }
     }
-    ASSIGN_OR_RETURN(const ModelFamily* family, TextFamily(root_type_, config_, config_));
+    ASSIGN_OR_RETURN(const ModelFamily* family,
+                     FindTextFamily({root_type_, config_, config_, config_}, findings_));
     Add(config_, *family);
     return absl::OkStatus();
-  }
-
-  // The family of a text config: by model_type, else by the class it names, else
-  // the generic rules where the standard keys say RoPE. `named` holds model_type.
-  absl::StatusOr<const ModelFamily*> TextFamily(const std::string& type, const JsonValue& named,
-                                                const JsonValue& keys) {
-    if (const ModelFamily* family = FindFamily(type)) return family;
-    const JsonValue architecture = Architecture(keys);
-    if (architecture.is_string()) {
-      if (const ModelFamily* family = FindFamilyOfArchitecture(architecture.string())) {
-        NoteUnknownType(
-            type, named,
-            absl::StrCat("its class, ", architecture.string(), ", says ", "which family is meant"));
-        return family;
-      }
-    }
-    if (type.empty() && FirstOf(keys, kRecommenderKeys).present()) {
-      NoteUnknownType(type, named, "its keys are those of a sequential recommender");
-      return FindFamily("bert4rec");
-    }
-    if (type.empty()) {
-      return FieldError(named.FieldOf("model_type"), "is required to know the model's family");
-    }
-    if (FirstOf(keys, kStandardRopeKeys).present()) return GenericFamily(type, named, keys);
-    return FieldError(named["model_type"].field(),
-                      absl::StrCat("is not a model family that is known here: \"", type, "\""));
-  }
-
-  // What says that positions are something else, or nothing, beside a base that may be a leftover
-  // (`absolute` is one itself, in files that were made of a BERT's); and what some layers have.
-  static absl::Status RefuseUnread(const std::string& type, const JsonValue& keys) {
-    for (absl::string_view key : {"position_embedding_type", "alibi", "use_alibi"}) {
-      const JsonValue value = keys[key];
-      const bool other = value.is_string() && value.string() != "rope" &&
-                         value.string() != "rotary" && value.string() != "absolute";
-      if (!other && !(value.is_bool() && value.bool_value())) continue;
-      return FieldError(value.field(),
-                        absl::StrCat("says that model_type \"", type,
-                                     "\", which is not known here, has other positions than RoPE, "
-                                     "whose keys stand beside it: ",
-                                     value.Text()));
-    }
-    for (absl::string_view key : absl::StrSplit(kKeysOfSomeLayers, ' ')) {
-      const JsonValue value = keys[key];
-      if (!value.truthy()) continue;
-      return FieldError(
-          value.field(),
-          absl::StrCat("is for some layers alone, and which is not said in model_type "
-                       "\"",
-                       type, "\", which is not known here"));
-    }
-    return absl::OkStatus();
-  }
-
-  // The rope part of a latent-attention head is its whole; in ordinary attention the same key has
-  // been the width of a part, at either end of the head.
-  absl::StatusOr<const ModelFamily*> GenericFamily(const std::string& type, const JsonValue& named,
-                                                   const JsonValue& keys) {
-    RETURN_IF_ERROR(RefuseUnread(type, keys));
-    const JsonValue part = keys["qk_rope_head_dim"];
-    ASSIGN_OR_RETURN(const std::optional<int64_t> channels, ReadInt(part));
-    ASSIGN_OR_RETURN(const std::optional<int64_t> head_dim, ReadInt(keys["head_dim"]));
-    const bool latent = channels.value_or(0) > 0 && keys["kv_lora_rank"].truthy();
-    if (channels.value_or(0) > 0 && !latent && channels != head_dim) {
-      return FieldError(part.field(),
-                        absl::StrCat("stands without kv_lora_rank in model_type \"", type,
-                                     "\", which is not known here: whether the head rotates in "
-                                     "these channels, and where they lie, is not said"));
-    }
-    NoteUnknownType(type, named,
-                    latent ? "its keys are those of multi-head latent attention and are read as "
-                             "DeepSeek-V3's, pairs of adjacent channels included"
-                           : "its RoPE keys are the standard ones and are read by the generic "
-                             "rules");
-    return latent ? &GenericLatentFamily() : &GenericRopeFamily();
-  }
-
-  // architectures[0], of the config or of the one around it.
-  JsonValue Architecture(const JsonValue& keys) const {
-    for (const JsonValue& object : {keys, config_}) {
-      const std::vector<JsonValue> names = object["architectures"].children();
-      if (!names.empty()) return names.front();
-    }
-    return JsonValue();
-  }
-
-  void NoteUnknownType(const std::string& type, const JsonValue& named, absl::string_view instead) {
-    if (type.empty()) {
-      findings_.AddMissing(
-          Rule::kModelTypeMissing, named, "model_type",
-          {.message = absl::StrCat("model_type is missing, so transformers refuses the file; ",
-                                   instead, ".")});
-    } else {
-      findings_.Add(Rule::kModelTypeUnknown, named["model_type"],
-                    {.message = absl::StrCat("No family has this model_type; ", instead, ".")});
-    }
   }
 
   // Only the nested config is read: what stands beside it is lost.

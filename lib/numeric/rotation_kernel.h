@@ -32,7 +32,9 @@ struct alignas(64) RotationFloats {
   std::array<float, kRotationGroup> lane = {};
 };
 
-// Rows of the table that reach over a block: each stands for fine_rows positions.
+// Rows of the tables: of the one that reaches over a block each stands for fine_rows
+// positions.
+inline constexpr int64_t kMaxFineRows = 64;
 inline constexpr int64_t kMaxCoarseRows = 16;
 
 enum class RotationElement { kF32, kF64, kF16, kBf16 };
@@ -51,8 +53,9 @@ enum class RotationLayout {
 // TurnByDelta's roundings and what it leaves out (FLOAT32; 5·2^-53). Relative to the
 // value itself, not to the scale, where no term cancels: there a cosine is at least
 // 0.7, and a sine a sum of terms of one sign.
-inline constexpr double kRotatedError = 0x1p-49;
-static_assert(kRotatedError >= 3 * kSinCosError + 2 * 0x1p-52 + 5 * 0x1p-53);
+constexpr double RotatedError(bool exact) {
+  return 3 * kSinCosError + 2 * 0x1p-52 + (exact ? 0x1p-53 : 5 * 0x1p-53);
+}
 
 // Largest FLOAT32 angle that is rotated: its rounding to float32 then moves it by
 // at most 2^-8, for which a short series serves. Shorter ones serve up to the others.
@@ -63,13 +66,14 @@ inline constexpr double kMaxQuadraticAngle = 0x1p8;
 // Smallest: below it what the rounding adds may be no float32.
 inline constexpr double kMinRotatedInvFreq = 0x1p-80;
 
-// Values below this share of the scale have lost too many bits to cancellation
-// to be tested quickly: one in some thousand.
-inline constexpr double kLeastRotated = 0x1p-12;
+// Within how many units of the last place of a double (a power of two) a value is next to
+// a tie: one in 2^13.
+inline constexpr uint32_t kMargin = uint32_t{1} << 15;
 
-// kRotatedError of a value above that, in units of the last place of a double.
-inline constexpr uint32_t kMargin = uint32_t{1} << 16;
-static_assert(kMargin * 0x1p-53 >= kRotatedError / kLeastRotated);
+// Values below this share of the scale have lost too many bits to cancellation to be
+// tested so: one in some thousand. About as many as next to ties; a smaller margin would
+// make the one more and the other less.
+constexpr double LeastRotated(bool exact) { return RotatedError(exact) / (kMargin * 0x1p-53); }
 
 // |float32 result - exact| as above, for the float32 rotation, and the distance that it
 // is tested at. The slack is for the rounding of the test itself (2^-25) and for the
@@ -103,7 +107,7 @@ struct RotationJob {
   bool exact;
   double scale;
   int64_t pairs;
-  int64_t fine_rows;              // a power of two up to 64
+  int64_t fine_rows;              // a power of two up to kMaxFineRows
   int64_t coarse_rows;            // a power of two up to kMaxCoarseRows
   const RotationLanes* turns_hi;  // [groups], turns per position
   const RotationLanes* turns_lo;

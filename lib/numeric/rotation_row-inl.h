@@ -64,7 +64,8 @@ HWY_INLINE Block MakeBlock(const RotationJob& job, int64_t pair, int64_t base, f
   const VD s = hn::Set(d, scale);
   // In the first eighth of a turn no term cancels another.
   const VD last = hn::Set(d, static_cast<double>(base + BlockRows(job)));
-  const VD near_zero = hn::Set(d, std::max(scale * kLeastRotated, static_cast<double>(min_normal)));
+  const VD near_zero =
+      hn::Set(d, std::max(scale * LeastRotated(job.exact), static_cast<double>(min_normal)));
   const VD far_from_zero = hn::Set(d, static_cast<double>(min_normal));
   const auto least = [&](VD turns) HWY_ATTR {
     const auto small = hn::Lt(hn::Mul(hn::Abs(turns), last), hn::Set(d, base < 0 ? 0.0 : 0.125));
@@ -103,7 +104,7 @@ struct Part {
 
 HWY_INLINE Part PartAt(const RotationJob& job, int64_t block_base, int64_t position) {
   const int64_t base = position & -job.fine_rows;
-  return {base, (base - block_base) / job.fine_rows};
+  return {base, (base - block_base) >> std::countr_zero(static_cast<uint64_t>(job.fine_rows))};
 }
 
 // The block as the part's rows begin with it.
@@ -227,12 +228,12 @@ HWY_INLINE Rounded RoundRow(const Row& row, VF least, const Scale& scale, Closed
 }
 
 // How far the values may lie from the exact ones; `scale` is theirs.
-HWY_INLINE Pair ErrorsOf(const Pair& values, VF least, double scale) {
+HWY_INLINE Pair ErrorsOf(const Pair& values, VF least, bool exact, double scale) {
   const DD d;
   const Pair leasts = Promote(least);
   const auto error = [&](VD value, VD smallest) HWY_ATTR {
-    const auto cancels = hn::Gt(smallest, hn::Set(d, 0.5 * scale * kLeastRotated));
-    return hn::Mul(hn::Set(d, kRotatedError),
+    const auto cancels = hn::Gt(smallest, hn::Set(d, 0.5 * scale * LeastRotated(exact)));
+    return hn::Mul(hn::Set(d, RotatedError(exact)),
                    hn::IfThenElse(cancels, hn::Set(d, scale), hn::Abs(value)));
   };
   return {error(values.low, leasts.low), error(values.high, leasts.high)};
@@ -240,10 +241,10 @@ HWY_INLINE Pair ErrorsOf(const Pair& values, VF least, double scale) {
 
 // Whether both ends of each value's error interval round to one float32: of most values
 // that the quick tests leave open they do.
-HWY_INLINE bool RoundsOneWay(const Row& row, VF least, double scale) {
+HWY_INLINE bool RoundsOneWay(const Row& row, VF least, bool exact, double scale) {
   const DU du;
   const auto rounds_one_way = [&](const Pair& v) HWY_ATTR {
-    const Pair errors = ErrorsOf(v, least, scale);
+    const Pair errors = ErrorsOf(v, least, exact, scale);
     const VF from = Demote({hn::Sub(v.low, errors.low), hn::Sub(v.high, errors.high)});
     const VF to = Demote({hn::Add(v.low, errors.low), hn::Add(v.high, errors.high)});
     return hn::Eq(hn::BitCast(du, from), hn::BitCast(du, to));
@@ -277,8 +278,8 @@ HWY_NOINLINE void SettleRow(const RotationJob& job, const Block& block, int64_t 
   const double scale = job.exact ? job.scale : 1.0;
   const auto cosines = LanesOf(row.cos);
   const auto sines = LanesOf(row.sin);
-  const auto cos_errors = LanesOf(ErrorsOf(row.cos, block.least, scale));
-  const auto sin_errors = LanesOf(ErrorsOf(row.sin, block.least, scale));
+  const auto cos_errors = LanesOf(ErrorsOf(row.cos, block.least, job.exact, scale));
+  const auto sin_errors = LanesOf(ErrorsOf(row.sin, block.least, job.exact, scale));
   std::array<uint8_t, 8> bytes = {};
   hn::StoreMaskBits(DF(), hn::Not(closed.lanes()), bytes.data());
   for (uint32_t bits = bytes[0] | uint32_t{bytes[1]} << 8; bits != 0; bits &= bits - 1) {

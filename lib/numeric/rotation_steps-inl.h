@@ -74,58 +74,87 @@ struct Run {
   int64_t end;
 };
 
-// Which rows of a block the quick tests left open, a bit for each: noted without a
-// branch, which would be mispredicted nearly each time that it is taken.
-class OpenRows {
+// Which units of a block's rows the quick tests left open: noted as bits, without a branch,
+// and listed when the block is done. A branch that is taken now and then is mispredicted
+// nearly each time, which costs as much as some rows.
+template <size_t kUnits>
+class OpenUnits {
  public:
-  HWY_INLINE void Set(Part part, uint64_t rows) {
-    of_parts_[static_cast<size_t>(part.index)] = rows;
-    any_ |= rows;
+  // Whether units are tested each by itself, or those of a row together, which is cheaper
+  // without masks: then all of them are open.
+  static constexpr bool kApart = HWY_TARGET == HWY_AVX3;
+  static constexpr size_t kBitsOfRow = kApart ? kUnits : 1;
+  static constexpr int64_t kRowsOfWord = 64 / kBitsOfRow;
+
+  // The bit of a unit in the word of its row, which is counted from the block's first.
+  static HWY_INLINE uint64_t Bit(int64_t row, size_t unit) {
+    return uint64_t{1} << ((static_cast<size_t>(row) * kBitsOfRow + (kApart ? unit : 0)) % 64);
   }
 
-  bool any() const { return any_ != 0; }
+  // The bits of the rows of the word that begins with, or holds, `row`.
+  HWY_INLINE void Set(int64_t row, uint64_t open) {
+    words_[static_cast<size_t>(row / kRowsOfWord)] |= open;
+  }
 
-  // Calls `visit` with the part and the position of each.
+  // Calls `visit` with row and unit of each, of a block of `rows`.
   template <class Visit>
-  void ForEach(const RotationJob& job, int64_t block_base, const Visit& visit) const {
-    for (int64_t i = 0; i < job.coarse_rows; ++i) {
-      const Part part = {block_base + i * job.fine_rows, i};
-      for (uint64_t rows = of_parts_[static_cast<size_t>(i)]; rows != 0; rows &= rows - 1) {
-        visit(part, part.base + std::countr_zero(rows));
+  HWY_INLINE void ForEach(int64_t rows, const Visit& visit) const {
+    std::array<uint16_t, 64 * kWords + kUsual> list;
+    size_t count = 0;
+    const auto words = static_cast<size_t>((rows + kRowsOfWord - 1) / kRowsOfWord);
+    for (size_t word = 0; word < words; ++word) {
+      uint64_t open = words_[word];
+      const auto take = [&] {
+        list[count] =
+            static_cast<uint16_t>(64 * word + static_cast<size_t>(std::countr_zero(open)));
+        count += open != 0;
+        open &= open - 1;
+      };
+      for (size_t i = 0; i < kUsual; ++i) take();
+      while (HWY_UNLIKELY(open != 0)) take();
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const auto row = static_cast<int64_t>(list[i] / kBitsOfRow);
+      if (kApart) {
+        visit(row, list[i] % kUnits);
+      } else {
+        for (size_t unit = 0; unit < kUnits; ++unit) visit(row, unit);
       }
     }
   }
 
  private:
-  std::array<uint64_t, kMaxCoarseRows> of_parts_ = {};
-  uint64_t any_ = 0;
+  static_assert(64 % kUnits == 0);
+  static constexpr size_t kWords = kMaxFineRows * kMaxCoarseRows / kRowsOfWord;
+  static constexpr size_t kUsual = 2;  // in a word
+
+  std::array<uint64_t, kWords> words_ = {};
 };
 
 // Of rows that stand where they belong: what does not round one way is settled, and
 // written again.
-template <Turn kTurn, RotationElement kElement, int64_t kPairs, typename Rows>
+template <Turn kTurn, RotationElement kElement, int64_t kPairs, typename Rows, class Open>
 HWY_NOINLINE void SettleRows(const RotationJob& job, const Rows& rows,
-                             const Step<kElement, kPairs>& step, const OpenRows& open) {
+                             const Step<kElement, kPairs>& step, const Open& open) {
   constexpr bool kToFloat = kTurn != Turn::kExact || kElement == RotationElement::kF32;
   const double scale = job.exact ? job.scale : 1.0;
-  open.ForEach(job, step.base, [&](Part part, int64_t position) HWY_ATTR {
-    int64_t pair = step.pair - kFloats;
-    for (const Block& of_step : step.blocks) {
-      pair += kFloats;
-      const Block block = PartOf(of_step, part);
-      if (kToFloat &&
-          RoundsOneWay(ComputeRow<kTurn>(block, part.base, position), block.least, scale)) {
-        continue;
-      }
-      HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> cos;
-      HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> sin;
-      SettleRow<kElement, kTurn>(job, block, part.base, position, pair, cos.data(), sin.data());
-      Elements<kElement> cosines;
-      Elements<kElement> sines;
-      LoadAll(cos.data(), &cosines);
-      LoadAll(sin.data(), &sines);
-      rows.Put(cosines, sines, position, pair);
+  open.ForEach(BlockRows(job), [&](int64_t row, size_t unit) HWY_ATTR {
+    const int64_t position = step.base + row;
+    const Part part = PartAt(job, step.base, position);
+    const Block block = PartOf(step.blocks[unit], part);
+    if (kToFloat && RoundsOneWay(ComputeRow<kTurn>(block, part.base, position), block.least,
+                                 job.exact, scale)) {
+      return;
     }
+    const int64_t pair = step.pair + static_cast<int64_t>(unit) * kFloats;
+    HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> cos;
+    HWY_ALIGN std::array<typename Element<kElement>::Type, kFloats> sin;
+    SettleRow<kElement, kTurn>(job, block, part.base, position, pair, cos.data(), sin.data());
+    Elements<kElement> cosines;
+    Elements<kElement> sines;
+    LoadAll(cos.data(), &cosines);
+    LoadAll(sin.data(), &sines);
+    rows.Put(cosines, sines, position, pair);
   });
 }
 
@@ -136,32 +165,39 @@ HWY_NOINLINE void FillTurned(const RotationJob& job, const Rows rows,
   using E = Element<kElement>;
   constexpr auto kUnits = static_cast<size_t>(kPairs / kFloats);
   using Vectors = std::array<typename E::Vector, kUnits * E::kVectors>;
+  using Open = OpenUnits<kUnits>;
   const Scale scale(job.scale);
   RowWriter<Rows, Vectors> writer(rows, step.pair);
-  OpenRows open;
+  Open open;
   for (int64_t p = run.begin; p < run.end;) {
     const Part part = PartAt(job, step.base, p);
     std::array<Block, kUnits> blocks;
     for (size_t u = 0; u < kUnits; ++u) blocks[u] = PartOf(step.blocks[u], part);
-    const int64_t end = std::min(part.base + job.fine_rows, run.end);
-    uint64_t open_rows = 0;
+    const int64_t first_row = p - step.base;
+    const int64_t end =
+        std::min({part.base + job.fine_rows, run.end,
+                  step.base + (first_row / Open::kRowsOfWord + 1) * Open::kRowsOfWord});
+    uint64_t open_units = 0;
     for (; p < end; ++p) {
       AllClosed closed;
       Vectors cos;
       Vectors sin;
       for (size_t u = 0; u < kUnits; ++u) {
+        if (Open::kApart) closed = AllClosed();
         const Rounded rounded = RoundRow<kElement, kTurn == Turn::kExact>(
             ComputeRow<kTurn>(blocks[u], part.base, p), blocks[u].least, scale, &closed);
+        if (Open::kApart || u + 1 == kUnits) {
+          open_units |= closed.Get() ? 0 : Open::Bit(p - step.base, u);
+        }
         E::From(rounded.cos, cos.data() + u * E::kVectors);
         E::From(rounded.sin, sin.data() + u * E::kVectors);
       }
       writer.Put(cos, sin, p);
-      open_rows |= uint64_t{!closed.Get()} << (p - part.base);
     }
-    open.Set(part, open_rows);
+    open.Set(first_row, open_units);
   }
   writer.PutLate();
-  if (open.any()) SettleRows<kTurn>(job, rows, step, open);
+  SettleRows<kTurn>(job, rows, step, open);
 }
 
 template <RotationElement kElement, int64_t kPairs, typename Rows>

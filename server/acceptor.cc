@@ -1,6 +1,7 @@
 #include "server/acceptor.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <utility>
 
@@ -10,6 +11,16 @@
 #include "server/socket_options.h"
 
 namespace posenc::server {
+namespace {
+
+bool HasPeer(int socket) {
+  sockaddr_storage peer;
+  socklen_t size = sizeof(peer);
+  return getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) == 0;
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Acceptor>> Acceptor::Start(std::vector<FileDescriptor> sockets,
                                                           std::unique_ptr<Grpc> grpc,
                                                           Connections* connections) {
@@ -53,8 +64,10 @@ void Acceptor::Pause() {
   poll(&wake, 1, static_cast<int>(kPauseWithoutDescriptors.count()));
 }
 
-// One too many is closed, which its peer sees at once.
+// One too many is closed, which its peer sees at once. gRPC has a line in the log for each
+// whose peer is gone already.
 void Acceptor::Welcome(FileDescriptor socket) {
+  if (!HasPeer(socket.get())) return;
   if (!connections_->Add(socket.get())) return Warn("too many connections: new ones are closed");
   warned_ = false;
   SetSocketOptions(socket.get());

@@ -9,22 +9,31 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "lib/base/file_descriptor.h"
 #include "server/connections.h"
-#include "server/periodic.h"
+#include "server/wake_up.h"
 
 namespace posenc::server {
 
 class ConnectionWatchdog {
  public:
-  // Of the bytes that wait for it, a peer must take all or `least_bytes` in `stall_timeout`;
-  // some, from a Unix socket, which does not know how many. A timeout of zero never ends
-  // a connection. `connections` outlives this.
-  ConnectionWatchdog(std::chrono::nanoseconds stall_timeout, uint64_t least_bytes,
-                     Connections* connections);
+  // Of the bytes that wait for it, a TCP peer must take all or `least_bytes` in
+  // `stall_timeout`; a peer at a Unix socket three quarters of what the socket holds, which
+  // the system tells, where it does not count. A timeout of zero never ends a connection.
+  // UNAVAILABLE when there is no descriptor. `connections` outlives this.
+  static absl::StatusOr<std::unique_ptr<ConnectionWatchdog>> Start(
+      std::chrono::nanoseconds stall_timeout, uint64_t least_bytes, Connections* connections);
+  ~ConnectionWatchdog();
 
   ConnectionWatchdog(const ConnectionWatchdog&) = delete;
   ConnectionWatchdog& operator=(const ConnectionWatchdog&) = delete;
@@ -32,26 +41,32 @@ class ConnectionWatchdog {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What could be seen of a connection.
-  struct Progress {
-    uint64_t taken;    // by the peer; 0 when nobody knows
-    uint64_t waiting;  // in this system, for the peer to take some
-  };
+  // What could be seen of a connection when its peer had last taken enough.
   struct Look {
-    Progress progress;
-    Clock::time_point since;
+    std::optional<uint64_t> taken;  // by the peer; none of a Unix socket
+    Clock::time_point at;
   };
 
-  static Progress ProgressOf(int fd);
-  bool IsStuck(int fd, Look* look) const;
+  ConnectionWatchdog(std::chrono::nanoseconds stall_timeout, uint64_t least_bytes,
+                     Connections* connections, FileDescriptor epoll, std::shared_ptr<WakeUp> wake);
+
+  void Run();
+  void WaitUntil(Clock::time_point end);
   void LookAtAll();
+  bool IsStuck(const Connection& connection, Look* look) const;
+  void AskWhenTaken(const Connection& connection);
 
   const std::chrono::nanoseconds stall_timeout_;
   const uint64_t least_bytes_;
   Connections* const connections_;
-  absl::flat_hash_map<ino_t, Look> last_looks_;  // by socket; when its peer had last taken enough
+  const FileDescriptor epoll_;  // of Unix sockets, each until it can be written once
+  const std::shared_ptr<WakeUp> wake_;
+  std::atomic<bool> stopping_{false};
 
-  Periodic looks_;  // the first to go
+  // The thread's own, by socket.
+  absl::flat_hash_map<ino_t, Look> last_looks_;
+  absl::flat_hash_set<ino_t> taken_from_;  // Unix sockets that could be, since the last look
+  std::thread thread_;
 };
 
 }  // namespace posenc::server

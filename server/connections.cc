@@ -15,10 +15,16 @@ std::optional<ino_t> SocketOf(int fd) {
 
 }  // namespace
 
+bool Connection::IsOpen() const { return SocketOf(fd) == socket; }
+
 bool Connections::Add(int fd) {
+  constexpr std::chrono::milliseconds kLooksApart{20};
   const std::optional<ino_t> socket = SocketOf(fd);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (connections_.size() >= most_) ForgetTheClosed();
+  if (connections_.size() >= most_ && Clock::now() - last_found_full_ >= kLooksApart) {
+    ForgetTheClosed();
+    if (connections_.size() >= most_) last_found_full_ = Clock::now();
+  }
   if (connections_.size() >= most_ || !socket.has_value()) return false;
   connections_.push_back({fd, *socket});
   return true;
@@ -32,7 +38,7 @@ std::vector<Connection> Connections::Open() {
 
 // REQUIRES: mutex_ is held.
 void Connections::ForgetTheClosed() {
-  std::erase_if(connections_, [](const Connection& one) { return SocketOf(one.fd) != one.socket; });
+  std::erase_if(connections_, [](const Connection& one) { return !one.IsOpen(); });
 }
 
 }  // namespace posenc::server

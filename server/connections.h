@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <vector>
@@ -14,6 +15,8 @@
 namespace posenc::server {
 
 struct Connection {
+  bool IsOpen() const;
+
   int fd;
   ino_t socket;  // a descriptor may be another socket's later
 };
@@ -24,19 +27,24 @@ class Connections {
   // At most so many at a time.
   explicit Connections(size_t most) : most_(most) {}
 
-  // False when there are as many as there may be. REQUIRES: `fd` is an open socket.
+  // False when there are as many as there may be; for some milliseconds more, too, after
+  // one has gone, so that a flood costs no look at all of them each. REQUIRES: `fd` is an
+  // open socket.
   bool Add(int fd);
 
   // Those that are open.
   std::vector<Connection> Open();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void ForgetTheClosed();
 
   const size_t most_;
 
   std::mutex mutex_;
   std::vector<Connection> connections_;  // all that are open; some are not any more
+  Clock::time_point last_found_full_{};
 };
 
 }  // namespace posenc::server

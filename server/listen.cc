@@ -86,14 +86,14 @@ int PortOf(int socket) {
 // -1 and errno when it cannot be bound.
 FileDescriptor ListenAt(const addrinfo& address, bool ipv4_too) {
   FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (fd.get() < 0) return FileDescriptor();
   const int on = 1;  // a port is free again as soon as its server is gone
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (address.ai_family == AF_INET6) {
     const int ipv6_only = ipv4_too ? 0 : 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &ipv6_only, sizeof(ipv6_only));
   }
-  if (fd.get() < 0 || bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0 ||
-      listen(fd.get(), kBacklog) != 0) {
+  if (bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) {
     return FileDescriptor();
   }
   return fd;
@@ -112,27 +112,28 @@ bool IsRepeated(const addrinfo* found, const addrinfo* one) {
 
 // At each address of the host, at one port: one that is free when it is 0.
 absl::StatusOr<std::vector<FileDescriptor>> ListenAtHost(const ListenAddress& address) {
+  const std::string text = ToString(address, address.port);
   ASSIGN_OR_RETURN(const FoundAddresses found, Resolve(address));
   std::vector<FileDescriptor> sockets;
+  int error = 0;
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
     if (IsRepeated(found.get(), one)) continue;
     FileDescriptor socket = ListenAt(*one, address.host == kEveryAddress);
-    const int error = errno;
-    // A host may have addresses that this machine does not.
-    const bool is_last = one->ai_next == nullptr && sockets.empty();
-    if (socket.get() < 0 && error == EAFNOSUPPORT && address.host == kEveryAddress) {
-      return ListenAtHost({.host = "0.0.0.0", .port = address.port, .unix_path = ""});
+    if (socket.get() < 0) {
+      error = errno;
+      if (error == EADDRINUSE || error == EACCES) return Errno(text, error);
+      continue;  // a host may have addresses that this machine does not
     }
-    if (socket.get() < 0 && (error == EADDRINUSE || error == EACCES || is_last)) {
-      return Errno(ToString(address, address.port), error);
-    }
-    if (socket.get() < 0) continue;
     const in_port_t port = htons(static_cast<uint16_t>(PortOf(socket.get())));
     for (addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
       *PortIn(each->ai_addr) = port;
     }
     sockets.push_back(std::move(socket));
   }
+  if (sockets.empty() && error == EAFNOSUPPORT && address.host == kEveryAddress) {
+    return ListenAtHost({.host = "0.0.0.0", .port = address.port, .unix_path = ""});
+  }
+  if (sockets.empty()) return Errno(text, error);
   return sockets;
 }
 
@@ -180,8 +181,15 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   }
   address.host = std::string(text.substr(0, colon));
   const bool bracketed = address.host.front() == '[' && address.host.back() == ']';
-  if (!bracketed && address.host.find(':') != std::string::npos) {
+  const bool is_ipv6 = address.host.find(':') != std::string::npos;
+  if (is_ipv6 && !bracketed) {
     return FieldError("listen", absl::StrCat("an IPv6 address needs brackets, got ", text));
+  }
+  if (bracketed && !is_ipv6) {
+    return FieldError("listen", absl::StrCat("brackets are for an IPv6 address, got ", text));
+  }
+  if (address.host == "*") {
+    return FieldError("listen", absl::StrCat("every address is [::] or 0.0.0.0, got ", text));
   }
   return address;
 }

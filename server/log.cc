@@ -35,7 +35,7 @@ spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   return spdlog::level::err;
 }
 
-// gRPC reports what a peer did wrong as an error: for us it is a debug line.
+// Much that gRPC calls an error is what a peer did wrong.
 void LogFromGrpc(gpr_log_func_args* line) {
   Log(line->severity == GPR_LOG_SEVERITY_ERROR ? LogLevel::kWarning : LogLevel::kDebug,
       line->message, {{"source", "grpc"}});

@@ -37,9 +37,13 @@ constexpr int kMaxMetadataBytes = 64 << 10;
 // each call: others wait for no thread, and a flood of it takes no more.
 constexpr int kMaxReflectionThreads = 8;
 
-// A peer that vanished is noticed in 80 s, not when its stream would end.
+// A peer that vanished is noticed in three minutes, calls or none (one that had bytes
+// coming, by ConnectionWatchdog before). The answer to a ping waits behind what the system
+// holds for the peer, 4 MiB of a TCP socket: as long as it may take the least that is asked.
 constexpr int kKeepaliveMillis = 60'000;
-constexpr int kKeepaliveTimeoutMillis = 20'000;
+constexpr int kKeepaliveTimeoutMillis = 120'000;
+// Without a call for so long, a connection makes room; a client opens the next by itself.
+constexpr int kMaxIdleMillis = 30 * 60'000;
 // What clients may do: gRPC's default would end connections that ping more often
 // than every 5 minutes.
 constexpr int kMinPingIntervalMillis = 10'000;
@@ -92,6 +96,9 @@ void SetConnectionArguments(const ServerOptions& options, grpc::ServerBuilder* b
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMillis);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as it takes
+  builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMillis);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                               kMinPingIntervalMillis);
   // A client waits silently at this limit, so it lies above those that answer.
@@ -163,9 +170,7 @@ Server::Server(const ServerOptions& options, Listeners listeners)
              .before_job = options.before_job}),
       service_(parts_),
       health_(&stalls_),
-      connections_(options.max_connections),
-      // A chunk in that time is what a stream asks of its peer too.
-      watchdog_(options.stall_timeout, options.engine.page_bytes, &connections_) {
+      connections_(options.max_connections) {
   service_.AddTo(&router_);
   health_.AddTo(&router_);
 }
@@ -192,6 +197,9 @@ absl::Status Server::Serve(const ServerOptions& options) {
   grpc_server_ = builder.BuildAndStart();
   if (grpc_server_ == nullptr) return absl::InternalError("gRPC could not start");
   for (CallQueue& queue : call_queues_) queue.Start();
+  // A chunk in that time is what a stream asks of its peer too.
+  ASSIGN_OR_RETURN(watchdog_, ConnectionWatchdog::Start(options.stall_timeout,
+                                                        options.engine.page_bytes, &connections_));
   ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(listeners_.TakeSockets(), std::move(grpc_acceptor),
                                               &connections_));
   return absl::OkStatus();

@@ -113,7 +113,7 @@ class Server {
   std::list<CallQueue> call_queues_;
   std::unique_ptr<grpc::Server> grpc_server_;
   Connections connections_;
-  ConnectionWatchdog watchdog_;
+  std::unique_ptr<ConnectionWatchdog> watchdog_;
   std::unique_ptr<Acceptor> acceptor_;
 };
 

@@ -14,9 +14,6 @@ namespace {
 // counts against it is twice that.
 constexpr int kUnixSendBuffer = 512 << 10;
 
-// A TCP peer that acknowledges nothing for so long is gone, as in keepalive.
-constexpr unsigned kUserTimeoutMillis = 20'000;
-
 // What the system has for networks may pace: BBR takes a pause of the sender, which computes
 // the next chunk, for the rate of the network (generated streams took 1.6 times as long).
 // There is none between two ends of this host, and Reno is part of every kernel.
@@ -55,7 +52,6 @@ void SetSocketOptions(int socket) {
   getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size);
   if (domain == AF_UNIX) return SetOption(socket, SOL_SOCKET, SO_SNDBUF, kUnixSendBuffer);
   SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  SetOption(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMillis);
   if (IsOnThisHost(socket)) {
     setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kOnThisHost, sizeof(kOnThisHost) - 1);
   }

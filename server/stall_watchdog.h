@@ -37,6 +37,11 @@ class StallWatchdog {
   void Look();
 
   const std::chrono::nanoseconds stall_timeout_;
+  const std::chrono::nanoseconds interval_;
+
+  // When this process ran again after it had not: nobody could take anything then.
+  std::chrono::steady_clock::time_point resumed_;
+  std::chrono::steady_clock::time_point last_look_;
 
   // While mutex_ is free: streams_ are those watched and not forgotten, alive.
   std::mutex mutex_;

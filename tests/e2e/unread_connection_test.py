@@ -51,6 +51,12 @@ def wait_for_code(address, code):
     return False
 
 
+def unix_connection(address):
+    connection = socket.socket(socket.AF_UNIX)
+    connection.connect(address.removeprefix("unix:"))
+    return connection
+
+
 def ends_while_it_trickles(connection):
     """At most 200 KiB/s are read."""
     for _ in range(300):
@@ -73,12 +79,7 @@ class UnreadConnectionTest(unittest.TestCase):
                 self.assertTrue(wait_for_code(tcp, None), "the place did not come free")
 
     def test_of_a_unix_socket_is_ended(self):
-        def connect(_, unix):
-            connection = socket.socket(socket.AF_UNIX)
-            connection.connect(unix.removeprefix("unix:"))
-            return connection
-
-        self.check(connect)
+        self.check(lambda _, unix: unix_connection(unix))
 
     def test_over_tcp_is_ended(self):
         def connect(tcp, _):
@@ -96,6 +97,19 @@ class UnreadConnectionTest(unittest.TestCase):
                 connection.connect((host, int(port)))
                 with unread_stream(connection):
                     self.assertTrue(ends_while_it_trickles(connection))
+
+    def test_a_trickle_from_a_unix_socket_is_ended(self):
+        with programs.server("--stall-timeout", "1") as addresses:
+            with unix_connection(addresses[1]) as connection, unread_stream(connection):
+                self.assertTrue(ends_while_it_trickles(connection))
+
+    def test_bursts_from_a_unix_socket_are_no_trickle(self):
+        """Between them its queue is always as full as the last time that somebody looked."""
+        with programs.server("--stall-timeout", "1") as addresses:
+            with unix_connection(addresses[1]) as connection, unread_stream(connection):
+                for _ in range(16):
+                    self.assertEqual(len(connection.recv(3 << 20, socket.MSG_WAITALL)), 3 << 20)
+                    time.sleep(0.3)
 
 
 if __name__ == "__main__":

@@ -212,6 +212,7 @@ TEST(ListenAddressTest, RefusesTheRestByName) {
   for (const std::string& text :
        {std::string(""), std::string("localhost"), std::string(":80"), std::string("a:"),
         std::string("a:-1"), std::string("a:65536"), std::string("a:http"), std::string("::1:80"),
+        std::string("[127.0.0.1]:80"), std::string("[localhost]:80"), std::string("*:80"),
         std::string("unix:"), std::string("unix:/a%20b"), "unix:/" + std::string(107, 'x')}) {
     const auto address = ParseListenAddress(text);
     ASSERT_FALSE(address.ok()) << text;

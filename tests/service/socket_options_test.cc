@@ -55,11 +55,17 @@ struct Pair {
   FileDescriptor accepted;
 };
 
-TEST(SocketOptionsTest, TcpSendsAtOnceAndGivesALostPeerUp) {
+TEST(SocketOptionsTest, TcpSendsAtOnce) {
   const Pair pair("127.0.0.1");
   SetSocketOptions(pair.accepted.get());
   EXPECT_EQ(OptionOf(pair.accepted, IPPROTO_TCP, TCP_NODELAY), 1);
-  EXPECT_EQ(OptionOf(pair.accepted, IPPROTO_TCP, TCP_USER_TIMEOUT), 20'000);
+}
+
+// Linux takes a peer that does not read, but says that it is there, for one that is gone.
+TEST(SocketOptionsTest, NoTimeoutOfTheSystemEndsAPeerThatPauses) {
+  const Pair pair("127.0.0.1");
+  SetSocketOptions(pair.accepted.get());
+  EXPECT_EQ(OptionOf(pair.accepted, IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
 }
 
 TEST(SocketOptionsTest, WithinThisHostNothingPaces) {

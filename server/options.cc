@@ -119,7 +119,7 @@ void AddLimits(CLI::App* app, ServerOptions* options) {
 }
 
 void AddAll(CLI::App* app, Options* options, Raw* raw) {
-  app->set_version_flag("--version", POSENC_VERSION);
+  app->set_version_flag("--version", "posenc-server " POSENC_VERSION);
   Twin(app->add_option("--listen", raw->listen,
                        "HOST:PORT (0 takes a free port) or unix:PATH; may be repeated"))
       ->delimiter(',')

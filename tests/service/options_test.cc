@@ -128,7 +128,7 @@ TEST(OptionsTest, HelpAndVersionExitWith0) {
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
   EXPECT_THAT(Parse({"--help"}).text, HasSubstr("POSENC_MAX_QUEUE"));
   EXPECT_EQ(Parse({"--version"}).exit_code, 0);
-  EXPECT_THAT(Parse({"--version"}).text, ::testing::MatchesRegex("[0-9.]+\n"));
+  EXPECT_THAT(Parse({"--version"}).text, ::testing::MatchesRegex("posenc-server [0-9.]+\n"));
 }
 
 }  // namespace

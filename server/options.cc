@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
 namespace posenc::server {
@@ -160,6 +161,13 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    // CLI11 names them from the last to the first.
+    const std::vector<std::string> unexpected = app.remaining();
+    if (error.get_exit_code() != 0 && !unexpected.empty()) {
+      return {std::nullopt, kWrongUsage,
+              absl::StrCat("posenc-server: not expected: ", absl::StrJoin(unexpected, " "),
+                           "\nRun with --help for more information.\n")};
+    }
     std::ostringstream out;
     const bool asked = app.exit(error, out, out) == 0;
     return {std::nullopt, asked ? 0 : kWrongUsage, out.str()};

@@ -117,6 +117,12 @@ TEST(OptionsTest, WrongUsageNamesTheFlagAndExitsWith2) {
   }
 }
 
+TEST(OptionsTest, WhatIsNotExpectedIsShownAsItWasTyped) {
+  const ParsedOptions parsed = Parse({"--lisen", "127.0.0.1:0"});
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_THAT(parsed.text, HasSubstr("not expected: --lisen 127.0.0.1:0\n"));
+}
+
 TEST(OptionsTest, AWrongEnvironmentIsWrongUsageToo) {
   const ScopedEnv queue("POSENC_MAX_QUEUE", "many");
   const ParsedOptions parsed = Parse({});

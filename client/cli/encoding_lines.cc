@@ -15,7 +15,6 @@
 namespace posenc::cli {
 namespace {
 
-using google::protobuf::EnumDescriptor;
 using google::protobuf::EnumValueDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;

@@ -289,6 +289,15 @@ class Formats(unittest.TestCase):
             self.assertEqual(shapes, tensors, layout)
 
 
+    def test_rows_are_those_of_a_profiles_table_and_max_model_len_is_their_old_name(self):
+        model = ("--config", str(programs.CONFIGS / "Phi-3.5-mini-instruct.json"),
+                 "--profile", "vLLM")
+        for flags, rows in (((), 4096 + 131072), (("--rows", "8192"), 4096 + 8192),
+                            (("--max-model-len", "8192"), 4096 + 8192)):
+            (tensor,) = describe(*model, *flags)["header"]["tensors"]
+            self.assertEqual(tensor["shape"], [str(rows), "96"])
+
+
 class Json(unittest.TestCase):
 
     def test_fields_keep_their_proto_names_and_long_integers_are_strings(self):

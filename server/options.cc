@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 
 namespace posenc::server {
@@ -119,7 +120,7 @@ void AddLimits(CLI::App* app, ServerOptions* options) {
 }
 
 void AddAll(CLI::App* app, Options* options, Raw* raw) {
-  app->set_version_flag("--version", POSENC_VERSION);
+  app->set_version_flag("--version", "posenc-server " POSENC_VERSION);
   Twin(app->add_option("--listen", raw->listen,
                        "HOST:PORT (0 takes a free port) or unix:PATH; may be repeated"))
       ->delimiter(',')
@@ -160,6 +161,13 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    // CLI11 names them from the last to the first.
+    const std::vector<std::string> unexpected = app.remaining();
+    if (error.get_exit_code() != 0 && !unexpected.empty()) {
+      return {std::nullopt, kWrongUsage,
+              absl::StrCat("posenc-server: not expected: ", absl::StrJoin(unexpected, " "),
+                           "\nRun with --help for more information.\n")};
+    }
     std::ostringstream out;
     const bool asked = app.exit(error, out, out) == 0;
     return {std::nullopt, asked ? 0 : kWrongUsage, out.str()};

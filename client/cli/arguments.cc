@@ -1,6 +1,12 @@
 #include "client/cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "client/cli/names.h"
+#include "client/cli/nearest.h"
 
 namespace posenc::cli {
 namespace {
@@ -16,7 +22,7 @@ void AddServer(CLI::App* app, Arguments* arguments) {
 CLI::Option* AddCompat(CLI::App* app, Arguments* arguments) {
   return app->add_option("--compat", arguments->compat,
                          "read the config as transformers 4.57 or 5.16 does where they differ; "
-                         "default: latest, the sane newest reading");
+                         "default: latest, 5.16's reading but that no key of the file is dropped");
 }
 
 // What narrows a MODEL; `source` is the option that the flags need.
@@ -93,11 +99,15 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
   app->add_option("--layout", arguments->layout,
                   "how the values stand (cos_sin, cos_and_sin_full, pairs, inv_freq, slopes, bias, "
                   "...: the README has each encoding's)");
-  CLI::Option* profile = app->add_option("--profile", arguments->profile,
-                                         "a serving stack that fills in what is left open: "
-                                         "flashinfer, hf, onnx, sglang, trtllm, trtllm_cos_sin, "
-                                         "trtllm_sin_cos, vllm");
-  app->add_option("--max-model-len", arguments->max_model_len, "rows of the stack's table")
+  CLI::Option* profile =
+      app->add_option("--profile", arguments->profile,
+                      "a serving stack that fills in what is left open: " + ProfileList());
+  app->add_option("--rows,--max-model-len", arguments->rows,
+                  "positions from 0 on that the profile's table is made for, instead of those that "
+                  "the stack takes from the config. Not vLLM's --max-model-len: its tables keep "
+                  "their rows whatever that says. A LongRoPE table of vllm and sglang has the "
+                  "trained length's rows of the short list before them")
+      ->type_name("N")
       ->needs(profile);
 }
 
@@ -166,6 +176,8 @@ Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
           ->required()
           ->type_name("MODEL");
   AddModelFlags(commands.resolve, model, arguments);
+  commands.resolve->add_flag("--short", arguments->in_short,
+                             "for people: two lines an encoding instead of JSON");
   AddCheck(commands.check, arguments);
   for (CLI::App* command : {commands.resolve, commands.check, commands.info, commands.health}) {
     AddServer(command, arguments);
@@ -182,6 +194,48 @@ Command CommandOf(const Subcommands& commands) {
   return Command::kInfo;
 }
 
+// The long flags of `command`, as they are typed.
+std::vector<std::string> FlagNames(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// What `word`, which nothing took, may have meant in the command that was given, if one was.
+std::string MeantBy(CLI::App& app, const std::string& word) {
+  const std::string flag = word.substr(0, word.find('='));
+  const std::vector<CLI::App*> given = app.get_subcommands();
+  if (!given.empty()) return Nearest(flag, FlagNames(*given.front()));
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    commands.push_back(command->get_name());
+  }
+  return Nearest(flag, commands);
+}
+
+// CLI11 names what it did not expect from the last to the first, and only when nothing else is
+// wrong: a misspelt flag is the cause of one that is missing.
+ExitCode PrintUnexpected(CLI::App& app, const std::vector<std::string>& words) {
+  std::string text = "posenc: not expected: ";
+  std::string meant;
+  bool is_misplaced = false;
+  for (const std::string& word : words) {
+    text += (&word == &words.front() ? "" : " ") + word;
+    if (!meant.empty()) continue;
+    meant = MeantBy(app, word);
+    is_misplaced = meant == word;
+  }
+  if (is_misplaced) {
+    text += " (" + meant + " stands after the command)";
+  } else if (!meant.empty()) {
+    text += " (did you mean " + meant + "?)";
+  }
+  std::fprintf(stderr, "%s\nRun with --help for more information.\n", text.c_str());
+  return kUsage;
+}
+
 }  // namespace
 
 std::variant<Arguments, ExitCode> ParseArguments(int argc, char** argv) {
@@ -194,8 +248,12 @@ std::variant<Arguments, ExitCode> ParseArguments(int argc, char** argv) {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A subcommand");
   } catch (const CLI::ParseError& error) {
+    const bool is_help = error.get_exit_code() == 0;
+    const std::vector<std::string> unexpected = app.remaining(/*recurse=*/true);
+    if (!is_help && !unexpected.empty()) return PrintUnexpected(app, unexpected);
     // Prints help to stdout, errors to stderr; its own codes are not ours.
-    return app.exit(error) == 0 ? kDone : kUsage;
+    app.exit(error);
+    return is_help ? kDone : kUsage;
   }
   arguments.command = CommandOf(commands);
   return arguments;

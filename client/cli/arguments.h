@@ -43,7 +43,10 @@ struct Arguments {
   std::string dtype;
   std::string layout;
   std::string profile;
-  std::optional<int64_t> max_model_len;
+  std::optional<int64_t> rows;  // format.max_model_len
+
+  // resolve
+  bool in_short = false;
 
   // check
   std::vector<std::string> models;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
@@ -136,9 +137,10 @@ absl::StatusOr<CheckedModel> Check(const Reading& reading, const ResolvedFile* b
 
 // The least severity that fails; none for "never".
 absl::StatusOr<std::optional<v1::Severity>> ParseFailOn(const std::string& name) {
-  if (name == "error") return v1::SEVERITY_ERROR;
-  if (name == "warning") return v1::SEVERITY_WARNING;
-  if (name == "never") return std::nullopt;
+  const std::string lower = absl::AsciiStrToLower(name);
+  if (lower == "error") return v1::SEVERITY_ERROR;
+  if (lower == "warning") return v1::SEVERITY_WARNING;
+  if (lower == "never") return std::nullopt;
   return UsageError(absl::StrCat("--fail-on: must be error, warning or never, got ", name));
 }
 

@@ -11,14 +11,17 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/cli/check.h"
+#include "client/cli/encoding_lines.h"
 #include "client/cli/exit_code.h"
 #include "client/cli/json.h"
+#include "client/cli/names.h"
 #include "client/cli/output_file.h"
 #include "client/cli/progress.h"
 #include "client/cli/request.h"
+#include "client/cli/server_address.h"
 #include "client/cli/summary.h"
 #include "client/cli/table_writer.h"
 #include "posenc/embedded_connection.h"
@@ -38,10 +41,7 @@ absl::Status PrintJson(const google::protobuf::Message& message) {
 
 void PrintFindings(const google::protobuf::RepeatedPtrField<v1::Finding>& findings) {
   for (const v1::Finding& finding : findings) {
-    const std::string severity = absl::AsciiStrToLower(
-        absl::StripPrefix(v1::Severity_Name(finding.severity()), "SEVERITY_"));
-    std::fprintf(stderr, "%s: %s: %s\n", severity.c_str(), finding.pointer().c_str(),
-                 finding.message().c_str());
+    std::fprintf(stderr, "%s\n", FindingLine(finding).c_str());
   }
 }
 
@@ -100,13 +100,25 @@ absl::Status RunDescribe(const Arguments& arguments, const Client& client) {
   return PrintJson(*response);
 }
 
+// An encoding without a table to multiply has no attention_factor, and says 0. A line of the JSON
+// is no part of a text, where line ends are escaped.
+std::string WithoutNoFactor(const std::string& json) {
+  std::string kept;
+  for (const absl::string_view line : absl::StrSplit(json, '\n')) {
+    if (absl::StripAsciiWhitespace(line) == "\"attention_factor\": 0,") continue;
+    absl::StrAppend(&kept, kept.empty() ? "" : "\n", line);
+  }
+  return kept;
+}
+
 absl::Status RunResolve(const Arguments& arguments, const Client& client) {
   const absl::StatusOr<v1::ResolveModelConfigRequest> request = ResolveRequest(arguments);
   if (!request.ok()) return request.status();
   const absl::StatusOr<v1::ResolveModelConfigResponse> response =
       client.ResolveModelConfig(*request);
   if (!response.ok()) return response.status();
-  return PrintJson(*response);
+  if (arguments.in_short) return Print(STDOUT_FILENO, EncodingLines(*response));
+  return Print(STDOUT_FILENO, WithoutNoFactor(PrettyJson(*response)));
 }
 
 absl::Status RunInfo(const Client& client) {
@@ -123,8 +135,10 @@ absl::Status RunHealth(const Arguments& arguments, const Client& client) {
 
 }  // namespace
 
-Client MakeClient(const Arguments& arguments) {
+absl::StatusOr<Client> MakeClient(const Arguments& arguments) {
   if (!arguments.server.empty()) {
+    absl::Status address = CheckServerAddress(arguments.server);
+    if (!address.ok()) return address;
     ClientOptions options;
     options.share_memory = arguments.share_memory;
     return Client(MakeConnection(arguments.server, options), options);

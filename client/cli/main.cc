@@ -12,6 +12,7 @@
 #include "client/cli/arguments.h"
 #include "client/cli/commands.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/flag_names.h"
 #include "client/cli/output_file.h"
 
 namespace posenc::cli {
@@ -21,7 +22,9 @@ void PrintError(const Arguments& arguments, ExitCode code, const absl::Status& s
   std::string text = "posenc: ";
   if (code == kUnreachable && !arguments.server.empty()) text += arguments.server + ": ";
   if (code == kInternal) text += absl::StatusCodeToString(status.code()) + ": ";
-  text += std::string(status.message()) + "\n";
+  text += std::string(status.message());
+  if (code == kRefused) text += FlagsOf(status.message());
+  text += "\n";
   std::fputs(text.c_str(), stderr);
 }
 
@@ -29,7 +32,8 @@ int Main(int argc, char** argv) {
   const std::variant<Arguments, ExitCode> parsed = ParseArguments(argc, argv);
   if (const ExitCode* code = std::get_if<ExitCode>(&parsed)) return *code;
   const Arguments& arguments = std::get<Arguments>(parsed);
-  const absl::Status status = Run(arguments, MakeClient(arguments));
+  const absl::StatusOr<Client> client = MakeClient(arguments);
+  const absl::Status status = client.ok() ? Run(arguments, *client) : client.status();
   const ExitCode code = ExitCodeOf(status);
   if (code != kDone) PrintError(arguments, code, status);
   return code;

@@ -5,10 +5,14 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/flag_names.h"
 #include "google/protobuf/descriptor.h"
+#include "lib/model_config/profile.h"
 
 namespace posenc::cli {
 namespace {
@@ -40,6 +44,11 @@ std::string LayoutNames() {
   return names;
 }
 
+// vllm of vllm-1.
+absl::string_view WithoutVersion(absl::string_view versioned) {
+  return versioned.substr(0, versioned.rfind('-'));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::DType> ParseDType(absl::string_view name) {
@@ -65,17 +74,33 @@ absl::StatusOr<v1::Layout> ParseLayout(absl::string_view name) {
 
 absl::StatusOr<v1::Arithmetic> ParseArithmetic(absl::string_view name) {
   if (name.empty()) return v1::ARITHMETIC_UNSPECIFIED;
-  if (name == "float32") return v1::ARITHMETIC_FLOAT32;
-  if (name == "exact") return v1::ARITHMETIC_EXACT;
+  const std::string lower = absl::AsciiStrToLower(name);
+  if (lower == "float32") return v1::ARITHMETIC_FLOAT32;
+  if (lower == "exact") return v1::ARITHMETIC_EXACT;
   return UsageError(absl::StrCat("--arithmetic: must be float32 or exact, got ", name));
 }
 
 absl::StatusOr<v1::Compat> ParseCompat(absl::string_view name) {
   if (name.empty()) return v1::COMPAT_UNSPECIFIED;
-  if (name == "latest") return v1::COMPAT_LATEST;
+  if (absl::EqualsIgnoreCase(name, "latest")) return v1::COMPAT_LATEST;
   if (name == "5" || name == "5.16") return v1::COMPAT_V5_16;
   if (name == "4" || name == "4.57") return v1::COMPAT_V4_57;
   return UsageError(absl::StrCat("--compat: must be 4.57, 5.16 or latest, got ", name));
+}
+
+absl::StatusOr<std::string> ParseProfile(absl::string_view name) {
+  const std::string lower = absl::AsciiStrToLower(name);
+  if (lower.empty()) return lower;
+  for (const absl::string_view versioned : ProfileNames()) {
+    if (lower == versioned || lower == WithoutVersion(versioned)) return lower;
+  }
+  return UsageError(absl::StrCat("--profile: must be one of ", ProfileList(), ", got ", name));
+}
+
+std::string ProfileList() {
+  return absl::StrJoin(ProfileNames(), ", ", [](std::string* out, absl::string_view versioned) {
+    absl::StrAppend(out, WithoutVersion(versioned));
+  });
 }
 
 absl::string_view SafetensorsName(v1::DType dtype) {
@@ -101,6 +126,17 @@ std::string PairingName(const v1::EncodingSpec& spec) {
   if (!spec.has_rope()) return "";
   return absl::AsciiStrToLower(
       absl::StripPrefix(v1::Pairing_Name(spec.rope().pairing()), "PAIRING_"));
+}
+
+bool HasAttentionFactor(const v1::EncodingSpec& spec) {
+  return spec.has_rope() || spec.has_mrope();
+}
+
+std::string FindingLine(const v1::Finding& finding) {
+  const std::string severity =
+      absl::AsciiStrToLower(absl::StripPrefix(v1::Severity_Name(finding.severity()), "SEVERITY_"));
+  return absl::StrCat(severity, ": ", finding.pointer(), finding.pointer().empty() ? "" : ": ",
+                      finding.message(), FlagsOf(finding.message()));
 }
 
 }  // namespace posenc::cli

@@ -303,10 +303,11 @@ void SetColumns(absl::string_view config_json, CheckedModel* model) {
 }
 
 absl::StatusOr<ReportFormat> ParseReportFormat(absl::string_view name) {
-  if (name == "text") return ReportFormat::kText;
-  if (name == "json") return ReportFormat::kJson;
-  if (name == "github") return ReportFormat::kGithub;
-  if (name == "sarif") return ReportFormat::kSarif;
+  const std::string lower = absl::AsciiStrToLower(name);
+  if (lower == "text") return ReportFormat::kText;
+  if (lower == "json") return ReportFormat::kJson;
+  if (lower == "github") return ReportFormat::kGithub;
+  if (lower == "sarif") return ReportFormat::kSarif;
   return UsageError(absl::StrCat("--format: must be text, json, github or sarif, got ", name));
 }
 

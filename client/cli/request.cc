@@ -100,10 +100,12 @@ absl::Status SetFormat(const Arguments& arguments, v1::TensorFormat* format) {
   if (!dtype.ok()) return dtype.status();
   const absl::StatusOr<v1::Layout> layout = ParseLayout(arguments.layout);
   if (!layout.ok()) return layout.status();
+  absl::StatusOr<std::string> profile = ParseProfile(arguments.profile);
+  if (!profile.ok()) return profile.status();
   format->set_dtype(*dtype);
   format->set_layout(*layout);
-  format->set_profile(arguments.profile);
-  if (arguments.max_model_len) format->set_max_model_len(*arguments.max_model_len);
+  format->set_profile(*std::move(profile));
+  if (arguments.rows) format->set_max_model_len(*arguments.rows);
   return absl::OkStatus();
 }
 

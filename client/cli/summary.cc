@@ -115,6 +115,7 @@ std::string TableSummary(const std::string& output, const v1::TableHeader& heade
   absl::StrAppendFormat(&text, "  table_id          %s\n", header.table_id());
   absl::StrAppendFormat(&text, "  content_hash      %s\n", content_hash);
   absl::StrAppendFormat(&text, "  numerics_version  %s\n", header.numerics_version());
+  if (!HasAttentionFactor(header.spec())) return text;
   absl::StrAppendFormat(&text, "  attention_factor  %s\n", ExactDouble(header.attention_factor()));
   return text;
 }

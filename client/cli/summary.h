@@ -31,7 +31,8 @@ class FirstRows {
   std::vector<std::byte> bytes_;
 };
 
-// Tensors with dtype and shape, bytes, ids, attention factor, time; a line each.
+// Tensors with dtype and shape, bytes, ids, time and where there is one the attention factor; a
+// line each.
 std::string TableSummary(const std::string& output, const v1::TableHeader& header,
                          const std::string& content_hash, absl::Duration elapsed);
 

@@ -13,6 +13,7 @@
 #include "lib/base/status.h"
 #include "lib/engine/float_tables.h"
 #include "lib/families/selection.h"
+#include "lib/model_config/alibi_note.h"
 #include "lib/model_config/places.h"
 #include "lib/model_config/position_limit.h"
 #include "lib/model_config/profile.h"
@@ -166,6 +167,10 @@ absl::StatusOr<Engine::Resolved> Engine::Resolve(Request* request) {
     *header.mutable_selection() = shape->selection;
     *header.mutable_format() = shape->format;
     header.set_table_id(TableId(spec, *shape, family.numerics_version()));
+    const v1::Layout layout = shape->format.layout();
+    if (source.encoding && (layout == v1::LAYOUT_BIAS || layout == v1::LAYOUT_BIAS_VECTOR)) {
+      AddAlibiNote(*source.encoding, header.mutable_findings());
+    }
   }
 
   auto plan = plans_.FindOrMake(spec.key(), [&] { return family.MakePlan(spec); });

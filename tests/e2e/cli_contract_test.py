@@ -8,6 +8,7 @@ import pathlib
 import socket
 import struct
 import unittest
+from array import array
 
 import programs
 from programs import (ALIBI, DONE, FAMILIES, FILE, LLAMA, REFUSED, ROPE, SINUSOIDAL, T5,
@@ -50,7 +51,6 @@ class ExitCodes(unittest.TestCase):
         self.expect(REFUSED, "selection", *table, "--spec", '{"rope": {"head_dim": 64}}')
         self.expect(REFUSED, "layout", *table, *ROPE, "--layout", "slopes")
         self.expect(REFUSED, "dtype", *table, *ROPE, "--dtype", "i32")
-        self.expect(REFUSED, "no-such-stack", *table, *ROPE, "--profile", "no-such-stack")
 
     def test_refused_configs(self):
         for words, config in (("", b"not json"), ("model_type", b"{}"),
@@ -93,11 +93,43 @@ class ExitCodes(unittest.TestCase):
                 ("--compat", ("check", LLAMA, "--compat", "3")),
                 ("--dtype", (*table, *ROPE, "--dtype", "f8")),
                 ("--layout", (*table, *ROPE, "--layout", "cosine")),
+                ("trtllm_sin_cos, vllm, got no-such-stack",
+                 (*table, *ROPE, "--profile", "no-such-stack")),
+                ("--fail-on", ("check", LLAMA, "--fail-on", "always")),
                 ("--server is required", ("health",)),
+                ("posenc: --server: must be HOST:PORT with a port of 1 to 65535, or unix:PATH, got "
+                 "127.0.0.1:99999", ("health", "--server", "127.0.0.1:99999")),
+                ("got localhost\n", ("describe", *ROPE, "--server", "localhost")),
+                ("got http://localhost:50051", ("check", LLAMA, "--server", "http://localhost:50051")),
                 ("required", ("resolve",)),
                 ("show-rows", (*table, *ROPE, "--show-rows", "-1")),
         ):
             self.expect(USAGE, words, *arguments)
+
+    def test_a_misspelt_name_is_shown_as_typed_with_the_one_that_was_meant(self):
+        for words, arguments in (
+                ("posenc: not expected: --ouput x (did you mean --output?)\n",
+                 ("table", *ROPE, "--ouput", "x")),
+                ("not expected: --ouput=x (did you mean --output?)", ("table", "--ouput=x")),
+                ("not expected: --dtpye f32 (did you mean --dtype?)",
+                 ("table", *ROPE, "--dtpye", "f32", "-o", "-")),
+                ("not expected: resolv x (did you mean resolve?)", ("resolv", "x")),
+                ("not expected: --server x (--server stands after the command)",
+                 ("--server", "x", "info")),
+                ("not expected: --no-such-flag\n", ("info", "--no-such-flag")),
+        ):
+            self.expect(USAGE, words, *arguments)
+
+    def test_a_refusal_in_the_words_of_the_api_has_the_flags_that_were_meant(self):
+        bloom, phi = (str(programs.CONFIGS / name) for name in
+                      ("bloom-560m.json", "Phi-3.5-mini-instruct.json"))
+        table = ("table", "-o", "-", "--config")
+        self.expect(REFUSED, "an attention_grid (flags: --query-length, --key-length)\n", *table,
+                    bloom)
+        self.expect(REFUSED, "to ask for more (flags: --positions, --sequence-length)\n", *table, phi,
+                    "--positions", "0:131072")
+        self.expect(REFUSED, "format.max_model_len: must be at least 1, got 0 (flag: --rows)\n",
+                    *table, phi, "--profile", "vllm", "--max-model-len", "0")
 
     def test_reserved_commands_and_flags_are_not_taken(self):
         for arguments in (("diff",), ("lock",), ("plan",), ("compare",), ("precompute",),
@@ -257,6 +289,15 @@ class Formats(unittest.TestCase):
             self.assertEqual(shapes, tensors, layout)
 
 
+    def test_rows_are_those_of_a_profiles_table_and_max_model_len_is_their_old_name(self):
+        model = ("--config", str(programs.CONFIGS / "Phi-3.5-mini-instruct.json"),
+                 "--profile", "vLLM")
+        for flags, rows in (((), 4096 + 131072), (("--rows", "8192"), 4096 + 8192),
+                            (("--max-model-len", "8192"), 4096 + 8192)):
+            (tensor,) = describe(*model, *flags)["header"]["tensors"]
+            self.assertEqual(tensor["shape"], [str(rows), "96"])
+
+
 class Json(unittest.TestCase):
 
     def test_fields_keep_their_proto_names_and_long_integers_are_strings(self):
@@ -286,6 +327,74 @@ class Json(unittest.TestCase):
         self.assertEqual(encoding["kind"], "rope")
         self.assertEqual(encoding["max_position_embeddings"], "131072")
         self.assertEqual(encoding["spec"]["rope"]["llama3"]["factor"], 8)
+
+
+    def test_an_attention_factor_is_shown_where_there_is_one(self):
+        for family, arguments in FAMILIES.items():
+            text = run("table", *arguments, "-o", "-").stderr.decode()
+            self.assertEqual("attention_factor" in text, family == "rope", family)
+        for model, shown in (("gpt2", False), ("Meta-Llama-3.1-8B", True)):
+            result = run("resolve", str(programs.CONFIGS / f"{model}.json"))
+            (encoding,) = json.loads(result.stdout)["encodings"]
+            self.assertEqual("attention_factor" in encoding, shown, model)
+
+    def test_a_short_resolve_has_two_lines_an_encoding(self):
+        result = run("resolve", "--short", str(programs.CONFIGS / "gemma-4-31B-it-NVFP4.json"))
+        self.assertEqual(result.returncode, DONE)
+        lines = result.stdout.decode().splitlines()
+        self.assertEqual(lines[:5], [
+            "gemma4",
+            "text full_attention: rope proportional, 10 layers (5 11 17 ... 59), 262144 positions, "
+            "bf16",
+            "  head_dim 512, rotary_dim 512, rope_theta 1000000, pairing half, arithmetic float32, "
+            "proportional (factor 1, rotating_pairs 64)",
+            "text sliding_attention: rope default, 50 layers (0-4 6-10 12-16 ... 54-58), 262144 "
+            "positions, bf16",
+            "  head_dim 256, rotary_dim 256, rope_theta 10000, pairing half, arithmetic float32",
+        ])
+        self.assertEqual(len(lines), 7)
+        text = run("resolve", "--short", str(programs.CONFIGS / "Phi-3.5-mini-instruct.json"))
+        self.assertIn("longrope (short_factor (48 values), long_factor (48 values), ",
+                      text.stdout.decode())
+        self.assertIn("note: /rope_scaling/factor: ", text.stdout.decode())
+
+    def test_every_model_has_a_short_view(self):
+        for config in sorted(programs.CONFIGS.glob("*.json")):
+            whole = run("resolve", str(config))
+            if whole.returncode != DONE:
+                continue
+            result = run("resolve", "--short", str(config))
+            self.assertEqual(result.returncode, DONE, config)
+            resolved = json.loads(whole.stdout)
+            most = 1 + 2 * len(resolved["encodings"]) + len(resolved["findings"])
+            self.assertLessEqual(len(result.stdout.splitlines()), most, config)
+            self.assertNotIn(b"...,", result.stdout, "a field of a type that is not printed")
+
+    def test_a_bias_that_is_not_the_models_own_says_so(self):
+        grid = ("--query-length", "4", "--key-length", "8")
+        for model, form in (("bloom-560m", "ALIBI_FORM_KEY_POSITION"),
+                            ("frag-flax-mpt7b", "ALIBI_FORM_LAST_ROW")):
+            config = str(programs.CONFIGS / f"{model}.json")
+            result = run("table", "--config", config, *grid, "-o", "-")
+            self.assertIn(f"form {form}", result.stderr.decode())
+            slopes = run("table", "--config", config, "--layout", "slopes", "-o", "-")
+            self.assertNotIn("form", slopes.stderr.decode())
+            # That form has slope times a key's place; each row of the other differs by a constant
+            # where the query may look.
+            spec = describe("--config", config, *grid)["header"]["spec"]
+            spec["alibi"]["form"] = form
+            own = array("f", table_bytes("--spec", json.dumps(spec), *grid))
+            causal = array("f", result.stdout)
+            first = 0 if form.endswith("KEY_POSITION") else -7
+            heads = array("f", slopes.stdout)
+            for head, slope in enumerate(heads):
+                row = own[head * len(own) // len(heads):][:8]
+                for key in range(8):
+                    self.assertAlmostEqual(row[key], slope * (first + key), delta=1e-6)
+                for query in range(4):
+                    same = {round(row[key] - causal[(head * 4 + query) * 8 + key], 5)
+                            for key in range(query + 1)}
+                    self.assertEqual(len(same), 1, (model, head, query))
 
 
 class WithAServer(unittest.TestCase):

@@ -1,4 +1,6 @@
 """The calls of README.md run as they stand there, and its tables of flags are the programs'."""
+import importlib.util
+import os
 import pathlib
 import re
 import subprocess
@@ -8,6 +10,7 @@ import unittest
 import programs
 
 EXAMPLE = pathlib.Path(__file__).with_name("readme_example.py")
+MODEL_EXAMPLE = EXAMPLE.with_name("readme_model_example.py")
 README = pathlib.Path(__file__).parents[2] / "README.md"
 
 UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "s": 1}
@@ -27,10 +30,10 @@ def flag_rows(text):
 
 class ReadmeTest(unittest.TestCase):
 
-    def test_both_calls_stand_in_the_readme_word_for_word(self):
+    def test_the_calls_stand_in_the_readme_word_for_word(self):
         readme = README.read_text()
-        python = EXAMPLE.read_text()
-        self.assertIn(python[python.index("import sys"):], readme)
+        for example in (EXAMPLE, MODEL_EXAMPLE):
+            self.assertIn(example.read_text().split('"""\n')[-1], readme)
         cpp = EXAMPLE.with_suffix(".cc").read_text()
         self.assertIn(cpp[cpp.index("#include"):], readme)
 
@@ -43,6 +46,19 @@ class ReadmeTest(unittest.TestCase):
         # cos 1 and sin 1 rounded to float32, as numpy prints them.
         self.assertIn("cos_cache (4096, 64) [0.5403023 ", output)
         self.assertIn("sin_cache (4096, 64) [0.84147096 ", output)
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "needs torch")
+    def test_the_python_call_for_a_model_prints_what_the_readme_says(self):
+        environment = dict(os.environ)
+        if not importlib.util.find_spec("xxhash"):
+            environment["PYTHONPATH"] += f":{MODEL_EXAMPLE.with_name('without_xxhash')}"
+        with programs.server() as (tcp, _):
+            result = subprocess.run([sys.executable, "-B", str(MODEL_EXAMPLE), tcp, programs.LLAMA],
+                                    check=True, env=environment, stdout=subprocess.PIPE, timeout=60)
+        output = result.stdout.decode()
+        self.assertIn(f"```\n{output}```", README.read_text())
+        # cos 1 rounded to bfloat16, as torch prints it.
+        self.assertIn("cos_sin_cache (131072, 128) tensor([0.5391, ", output)
 
     def test_the_table_of_flags_has_every_flag_and_its_default(self):
         rows = flag_rows(README.read_text().split("## The server")[1])

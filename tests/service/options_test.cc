@@ -117,6 +117,12 @@ TEST(OptionsTest, WrongUsageNamesTheFlagAndExitsWith2) {
   }
 }
 
+TEST(OptionsTest, WhatIsNotExpectedIsShownAsItWasTyped) {
+  const ParsedOptions parsed = Parse({"--lisen", "127.0.0.1:0"});
+  EXPECT_EQ(parsed.exit_code, 2);
+  EXPECT_THAT(parsed.text, HasSubstr("not expected: --lisen 127.0.0.1:0\n"));
+}
+
 TEST(OptionsTest, AWrongEnvironmentIsWrongUsageToo) {
   const ScopedEnv queue("POSENC_MAX_QUEUE", "many");
   const ParsedOptions parsed = Parse({});
@@ -128,7 +134,7 @@ TEST(OptionsTest, HelpAndVersionExitWith0) {
   EXPECT_EQ(Parse({"--help"}).exit_code, 0);
   EXPECT_THAT(Parse({"--help"}).text, HasSubstr("POSENC_MAX_QUEUE"));
   EXPECT_EQ(Parse({"--version"}).exit_code, 0);
-  EXPECT_THAT(Parse({"--version"}).text, ::testing::MatchesRegex("[0-9.]+\n"));
+  EXPECT_THAT(Parse({"--version"}).text, ::testing::MatchesRegex("posenc-server [0-9.]+\n"));
 }
 
 }  // namespace

@@ -8,12 +8,17 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/exit_code.h"
+#include "client/cli/flag_names.h"
 #include "client/cli/hub_cache.h"
 #include "client/cli/input.h"
 #include "client/cli/json.h"
 #include "client/cli/names.h"
+#include "client/cli/nearest.h"
+#include "client/cli/server_address.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "posenc/v1/service.pb.h"
@@ -79,6 +84,80 @@ TEST(NamesTest, OnlyARotationHasAPairing) {
   EXPECT_EQ(PairingName(spec), "interleaved");
   spec.mutable_alibi();
   EXPECT_EQ(PairingName(spec), "");
+}
+
+TEST(NamesTest, AProfileIsTakenInAnyCaseAndRefusedByTheNamesOfHelp) {
+  for (const char* name : {"vllm", "vLLM", "VLLM"}) EXPECT_EQ(ParseProfile(name).value(), "vllm");
+  EXPECT_EQ(ParseProfile("vLLM-1").value(), "vllm-1");
+  EXPECT_EQ(ParseProfile("").value(), "");
+  const absl::Status refused = ParseProfile("vllm-2").status();
+  EXPECT_EQ(ExitCodeOf(refused), kUsage);
+  EXPECT_EQ(refused.message(),
+            "--profile: must be one of flashinfer, hf, onnx, sglang, trtllm, trtllm_cos_sin, "
+            "trtllm_sin_cos, vllm, got vllm-2");
+}
+
+TEST(NamesTest, EveryChoiceIsTakenInAnyCase) {
+  EXPECT_EQ(ParseLayout("Cos_Sin").value(), v1::LAYOUT_COS_SIN);
+  EXPECT_EQ(ParseArithmetic("Float32").value(), v1::ARITHMETIC_FLOAT32);
+  EXPECT_EQ(ParseCompat("Latest").value(), v1::COMPAT_LATEST);
+}
+
+// gRPC connected to port 34463 for 99999, and to 443 for a host alone.
+TEST(ServerAddressTest, APortIsNotWrappedAndNotGuessed) {
+  for (const char* address : {"127.0.0.1:1", "localhost:50051", "posenc.example:65535",
+                              "[::1]:50051", "unix:socket", "unix:///run/posenc.sock"}) {
+    EXPECT_TRUE(CheckServerAddress(address).ok()) << address;
+  }
+  for (const char* address :
+       {"127.0.0.1:99999", "127.0.0.1:65536", "127.0.0.1:4294967297", "127.0.0.1:0", "localhost",
+        "localhost:", ":50051", "localhost:+1", "localhost: 1", "localhost:1e3", "::1:50051",
+        "[]:1", "[::1]", "http://localhost:50051", "https://localhost", "unix:", "/run/socket"}) {
+    const absl::Status status = CheckServerAddress(address);
+    EXPECT_EQ(ExitCodeOf(status), kUsage) << address;
+    EXPECT_EQ(status.message(),
+              absl::StrCat("--server: must be HOST:PORT with a port of 1 to 65535, or unix:PATH, "
+                           "got ",
+                           address));
+  }
+}
+
+// What the library calls attention_grid is typed as --query-length and --key-length.
+TEST(FlagNamesTest, AMessageOfTheLibraryHasTheFlagsOfItsFields) {
+  EXPECT_EQ(FlagsOf("selection: is required: an attention_grid"),
+            " (flags: --query-length, --key-length)");
+  EXPECT_EQ(FlagsOf("selection: is required: a position_range or position_ids"),
+            " (flags: --positions, --position-ids)");
+  EXPECT_EQ(FlagsOf("selection.position_range.end: must be 5; pass sequence_length, which"),
+            " (flags: --positions, --sequence-length)");
+  EXPECT_EQ(FlagsOf("selection.attention_grid.query_offset: must be in [0, 5], got 6"),
+            " (flag: --query-offset)");
+  EXPECT_EQ(FlagsOf("selection.position_ids.ids[3]: must be in"), " (flag: --position-ids)");
+  EXPECT_EQ(FlagsOf("format.max_model_len: must be at least 1, got 0"), " (flag: --rows)");
+  EXPECT_EQ(FlagsOf("tower: name one by tower and layer_type."), " (flags: --tower, --layer-type)");
+}
+
+TEST(FlagNamesTest, WhatNoFlagFillsInHasNone) {
+  for (const char* message :
+       {"", "rope.rotary_dim: must be even, got 65",
+        "rope.longrope.sequence_length: must be in [1, 5], got 6",     // of a --spec
+        "position_ids.offset: this rule has none",                     // a family of this name
+        "config_json/rope_scaling/sequence_length: must be a number",  // a key of the file
+        "a tower without points, a profile, the layout"}) {            // English
+    EXPECT_EQ(FlagsOf(message), "") << message;
+  }
+}
+
+TEST(NearestTest, AFlagOfOneSlipIsFoundAndAnotherWordIsNot) {
+  const std::vector<std::string> flags = {"--output", "--layout", "--dtype", "--server"};
+  EXPECT_EQ(Nearest("--ouput", flags), "--output");
+  EXPECT_EQ(Nearest("--dtpye", flags), "--dtype");
+  EXPECT_EQ(Nearest("--servers", flags), "--server");
+  EXPECT_EQ(Nearest("--layout", flags), "--layout");
+  EXPECT_EQ(Nearest("--timeout-seconds", flags), "");
+  EXPECT_EQ(Nearest("x", flags), "");
+  EXPECT_EQ(Nearest("", flags), "");
+  EXPECT_EQ(Nearest(std::string(1 << 20, '-'), flags), "");
 }
 
 TEST(ExitCodeTest, FollowsTheContract) {

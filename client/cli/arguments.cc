@@ -96,7 +96,7 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
   CLI::Option* profile = app->add_option("--profile", arguments->profile,
                                          "a serving stack that fills in what is left open: "
                                          "flashinfer, hf, onnx, sglang, trtllm, trtllm_cos_sin, "
-                                         "trtllm_sin_cos, vllm");
+                                         "trtllm_sin_cos, vllm (info says which version of each)");
   app->add_option("--max-model-len", arguments->max_model_len, "rows of the stack's table")
       ->needs(profile);
 }
@@ -135,7 +135,7 @@ Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
       app->add_subcommand("describe", "prints all about a table but its bytes, as JSON"),
       app->add_subcommand("resolve", "prints the encodings of a model's config.json, as JSON"),
       app->add_subcommand("check", "finds what is wrong with models' configs, or not as in a base"),
-      app->add_subcommand("info", "prints version, limits and encodings, as JSON"),
+      app->add_subcommand("info", "prints version, limits, encodings and profiles, as JSON"),
       app->add_subcommand("health", "exits 0 when the server is serving"),
   };
   for (CLI::App* command : {commands.table, commands.describe}) {

@@ -141,10 +141,12 @@ std::string DTypeName(absl::string_view name) {
   return "";
 }
 
+constexpr absl::string_view kDTypeKeys = "dtype torch_dtype";
+
 absl::StatusOr<std::string> CheckpointDType(const JsonValue& keys, const JsonValue& config) {
   for (const JsonValue& object : {keys, config}) {
     ASSIGN_OR_RETURN(const std::optional<std::string> name,
-                     ReadString(FirstOf(object, "dtype torch_dtype")));
+                     ReadString(FirstOf(object, kDTypeKeys)));
     if (name.has_value()) return DTypeName(*name);
   }
   return "";
@@ -206,6 +208,8 @@ absl::StatusOr<Response> ResolveConfig(const v1::ModelSource& model, const JsonV
     for (int i = before; i < response.encodings_size(); ++i) {
       response.mutable_encodings(i)->set_dtype(dtype);
       AddCommonPlaces(tower, response.mutable_encodings(i));
+      AddPlace("dtype", FirstOf(tower.keys, kDTypeKeys).present() ? tower.keys : config, kDTypeKeys,
+               response.mutable_encodings(i));
     }
   }
   for (const v1::Finding& finding : findings.all()) *response.add_findings() = finding;

@@ -96,8 +96,9 @@ constexpr std::array kProfiles = {
                                    "ernie4_5_vl_moe ernie4_5_vl_moe_text",
             .half_width_types = "gpt_oss deepseek_v4",
             .half_width_names = {"cos", "sin"},
-            .repeated_halves_types = "glm glm4 glm4v glm4v_text glm_ocr glm_ocr_text helium ernie4_5 "
-                                     "ernie4_5_moe moonshine moonshine_streaming",
+            .repeated_halves_types =
+                "glm glm4 glm4v glm4v_text glm_ocr glm_ocr_text helium ernie4_5 "
+                "ernie4_5_moe moonshine moonshine_streaming",
             .unknown_types = "ntk"},
     Profile{.name = "onnx",
             .versioned = "onnx-1",

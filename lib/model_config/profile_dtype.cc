@@ -78,8 +78,8 @@ v1::DType DTypeOfCheckpoint(absl::string_view profile, const v1::ResolvedEncodin
                             google::protobuf::RepeatedPtrField<v1::Finding>* findings) {
   if (encoding.dtype() == "bf16") return v1::DTYPE_BF16;
   if (encoding.dtype() == "f16") return v1::DTYPE_F16;
-  const auto* const rule = absl::c_find_if(
-      kDTypeRules, [&](const DTypeRule& row) { return row.profile == profile; });
+  const auto* const rule =
+      absl::c_find_if(kDTypeRules, [&](const DTypeRule& row) { return row.profile == profile; });
   if (rule == kDTypeRules.end()) return v1::DTYPE_F32;
   const v1::DType dtype = OfFloat32(*rule, encoding);
   if (encoding.dtype().empty()) {

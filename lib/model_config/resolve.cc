@@ -19,6 +19,7 @@
 #include "lib/model_config/fields.h"
 #include "lib/model_config/findings.h"
 #include "lib/model_config/json_document.h"
+#include "lib/model_config/misspelt_keys.h"
 #include "lib/model_config/places.h"
 #include "lib/model_config/relative_rules.h"
 #include "lib/model_config/rope_rules.h"
@@ -204,6 +205,7 @@ absl::StatusOr<Response> ResolveConfig(const v1::ModelSource& model, const JsonV
   for (const Tower& tower : towers) {
     const int before = response.encodings_size();
     RETURN_IF_ERROR(ResolveTower(tower, &response));
+    NoteMisspeltKeys(tower);
     ASSIGN_OR_RETURN(const std::string dtype, CheckpointDType(tower.keys, config));
     for (int i = before; i < response.encodings_size(); ++i) {
       response.mutable_encodings(i)->set_dtype(dtype);

@@ -63,6 +63,22 @@ std::optional<std::string> WithFix(absl::string_view config_json, absl::string_v
   return TextOf(config);
 }
 
+bool FixesContradict(absl::string_view config_json, const v1::Finding& one,
+                     const v1::Finding& other) {
+  const auto pasted = [&](const v1::Finding& first,
+                          const v1::Finding& second) -> std::optional<std::string> {
+    const auto once = WithFix(config_json, first.fix_pointer(), first.fix());
+    return once ? WithFix(*once, second.fix_pointer(), second.fix()) : std::nullopt;
+  };
+  const std::optional<std::string> ends_with_other = pasted(one, other);
+  const std::optional<std::string> ends_with_one = pasted(other, one);
+  rapidjson::Document a;
+  rapidjson::Document b;
+  if (!ends_with_other || !ends_with_one) return false;
+  if (!Parse(*ends_with_other, &a) || !Parse(*ends_with_one, &b)) return false;
+  return a != b;
+}
+
 std::optional<std::string> ValueAt(absl::string_view config_json, absl::string_view pointer) {
   rapidjson::Document config;
   if (!Parse(config_json, &config)) return std::nullopt;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "posenc/v1/model_config.pb.h"
 
 namespace posenc::cli {
 
@@ -15,6 +16,11 @@ namespace posenc::cli {
 // JSON.
 std::optional<std::string> WithFix(absl::string_view config_json, absl::string_view pointer,
                                    absl::string_view fix);
+
+// Whether pasting both fixes gives another config by the order in which they are pasted: of two
+// that contradict each other only one may be offered. False where one cannot be pasted.
+bool FixesContradict(absl::string_view config_json, const v1::Finding& one,
+                     const v1::Finding& other);
 
 // The text of the value at `pointer`, on one line; none where there is no such value.
 std::optional<std::string> ValueAt(absl::string_view config_json, absl::string_view pointer);

@@ -101,7 +101,8 @@ void AddFormat(CLI::App* app, Arguments* arguments) {
                   "...: the README has each encoding's)");
   CLI::Option* profile =
       app->add_option("--profile", arguments->profile,
-                      "a serving stack that fills in what is left open: " + ProfileList());
+                      "a serving stack that fills in what is left open: " + ProfileList() +
+                          " (info says which version of each)");
   app->add_option("--rows,--max-model-len", arguments->rows,
                   "positions from 0 on that the profile's table is made for, instead of those that "
                   "the stack takes from the config. Not vLLM's --max-model-len: its tables keep "
@@ -145,7 +146,7 @@ Subcommands AddSubcommands(CLI::App* app, Arguments* arguments) {
       app->add_subcommand("describe", "prints all about a table but its bytes, as JSON"),
       app->add_subcommand("resolve", "prints the encodings of a model's config.json, as JSON"),
       app->add_subcommand("check", "finds what is wrong with models' configs, or not as in a base"),
-      app->add_subcommand("info", "prints version, limits and encodings, as JSON"),
+      app->add_subcommand("info", "prints version, limits, encodings and profiles, as JSON"),
       app->add_subcommand("health", "exits 0 when the server is serving"),
   };
   for (CLI::App* command : {commands.table, commands.describe}) {

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "client/cli/apply_fix.h"
 #include "client/cli/compare.h"
 #include "client/cli/compare_fixes.h"
 #include "client/cli/exit_code.h"
@@ -117,7 +118,16 @@ absl::Status AddFindings(const Reading& reading, const ResolvedFile* base,
       [&](const std::string& fixed) { return Resolve(reading, fixed); }, &*differences);
   if (!offered.ok()) return offered;
   for (const Difference& difference : *differences) {
-    checked->findings.push_back(FindingOf(difference));
+    const v1::Finding finding = FindingOf(difference);
+    // Two that contradict each other are no help; the base knows better than a rule.
+    for (int i = 0; i < response.findings_size() && !finding.fix().empty(); ++i) {
+      v1::Finding& own = checked->findings[static_cast<size_t>(i)];
+      if (!own.fix().empty() && FixesContradict(config_json, own, finding)) {
+        own.clear_fix();
+        own.clear_fix_pointer();
+      }
+    }
+    checked->findings.push_back(finding);
   }
   return absl::OkStatus();
 }

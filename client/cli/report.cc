@@ -143,13 +143,23 @@ std::string GithubProperty(absl::string_view text) {
   return absl::StrReplaceAll(GithubMessage(text), {{":", "%3A"}, {",", "%2C"}});
 }
 
+// As the forge that shows the report names a file of the working directory: without the ./ of
+// `check .`.
+absl::string_view InRepository(absl::string_view path) {
+  while (absl::ConsumePrefix(&path, "./")) {
+    while (absl::ConsumePrefix(&path, "/")) {
+    }
+  }
+  return path;
+}
+
 std::string Github(const std::vector<CheckedModel>& models) {
   std::string text;
   for (const CheckedModel& model : models) {
     for (const v1::Finding& finding : model.findings) {
       const std::string severity = SeverityName(finding.severity());
       absl::StrAppend(&text, "::", severity == "note" ? "notice" : severity,
-                      " file=", GithubProperty(model.path));
+                      " file=", GithubProperty(InRepository(model.path)));
       if (finding.line() > 0) {
         absl::StrAppend(&text, ",line=", finding.line(), ",col=", finding.column());
       }
@@ -216,7 +226,7 @@ void SarifResult(const CheckedModel& model, const v1::Finding& finding, int colu
   writer->StartObject();
   writer->Key("artifactLocation");
   writer->StartObject();
-  Member("uri", UriOf(model.path), writer);
+  Member("uri", UriOf(InRepository(model.path)), writer);
   writer->EndObject();
   if (finding.line() > 0) {
     writer->Key("region");

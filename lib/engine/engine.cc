@@ -238,6 +238,11 @@ v1::GetServerInfoResponse Engine::GetServerInfo() const {
     for (const v1::DType dtype : family->dtypes()) encoding->add_dtypes(dtype);
   }
   for (std::string& type : KnownModelTypes()) info.add_model_types(std::move(type));
+  for (absl::string_view name : ProfileNames()) {
+    v1::ProfileInfo& profile = *info.add_profiles();
+    profile.set_name(std::string(name));
+    profile.set_source(std::string(ProfileSource(name)));
+  }
   CopyCounters(plans_.counters(), info.mutable_plan_cache());
   CopyCounters(pages_.counters(), info.mutable_page_cache());
   return info;

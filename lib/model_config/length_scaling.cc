@@ -162,7 +162,7 @@ absl::Status SetLongRope(const ScalingInput& input, v1::LongRopeScaling* longrop
   ASSIGN_OR_RETURN(const std::vector<double> long_factor, FactorList(input, "long_factor"));
   ASSIGN_OR_RETURN(const std::optional<double> attention_factor, AttentionFactor(input));
   ASSIGN_OR_RETURN(const double factor, LengthFactor(input, original));
-  NoteLengthNotExtended(input, original);
+  NoteLengthNotExtended(input, original, !input.keys.Find("factor").has_value());
   longrope->mutable_short_factor()->Assign(short_factor.begin(), short_factor.end());
   longrope->mutable_long_factor()->Assign(long_factor.begin(), long_factor.end());
   longrope->set_original_max_position_embeddings(original);

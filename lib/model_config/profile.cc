@@ -11,6 +11,7 @@
 #include "lib/base/status.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/position_limit.h"
+#include "lib/model_config/profile_dtype.h"
 #include "lib/model_config/profile_findings.h"
 
 namespace posenc {
@@ -43,6 +44,7 @@ struct RowRule {
 struct Profile {
   absl::string_view name;
   absl::string_view versioned;
+  absl::string_view source;  // the stack's code that it follows
   v1::Layout layout;
   bool checkpoint_dtype;                       // else float32
   absl::string_view float32_model_types = "";  // exceptions of checkpoint_dtype, as in family rows
@@ -63,6 +65,8 @@ struct Profile {
   absl::string_view refused_fact = "";
   // rope_types and variants of them that the stack refuses, separated by spaces.
   absl::string_view unknown_types = "";
+  // Families whose cosines and sines are computed in each call: there is no table.
+  absl::string_view tableless_types = "";
 };
 
 namespace {
@@ -70,27 +74,40 @@ namespace {
 // Qwen2.5-1M and kin: five tables of plain rows, whose positions are cut into chunks.
 constexpr absl::string_view kDualChunk = "dual_chunk_attention_config";
 
-// vLLM 2026-08-17, SGLang 2026-08/09, FlashInfer 2026-08-22, TensorRT-LLM (functional.py and
-// the PyTorch backend's RopeParams), ONNX Runtime GenAI's exporter 2026-08, transformers
-// 2026-08-19. FlashInfer takes a table and makes none: its rows are the model's. TensorRT-LLM
-// has three tables: what its attention plugin reads (latent attention: each row's pairs twice),
-// the same with interleave off, and that of models without the plugin, sines first.
+// The code that was read: a commit where all of it is of one, and its day.
+constexpr absl::string_view kTensorRtLlm =
+    "NVIDIA/TensorRT-LLM functional.py at 0071496dc625, and the PyTorch backend's RopeParams";
+
+// FlashInfer takes a table and makes none: its rows are the model's. TensorRT-LLM has three
+// tables: what its attention plugin reads (latent attention: each row's pairs twice), the same
+// with interleave off, and that of models without the plugin, sines first.
 constexpr std::array kProfiles = {
-    Profile{"flashinfer", "flashinfer-1", v1::LAYOUT_COS_SIN, false},
+    Profile{.name = "flashinfer",
+            .versioned = "flashinfer-1",
+            .source = "flashinfer-ai/flashinfer at fb28d7242b35 (2026-08-22)",
+            .layout = v1::LAYOUT_COS_SIN,
+            .checkpoint_dtype = false},
     Profile{.name = "hf",
             .versioned = "hf-1",
+            .source = "huggingface/transformers main (5.16) of 2026-08-19",
             .layout = v1::LAYOUT_COS_AND_SIN_FULL,
             .checkpoint_dtype = true,
             .float32_model_types = "olmo olmo2 olmo3 flex_olmo ernie4_5 ernie4_5_moe "
                                    "ernie4_5_vl_moe ernie4_5_vl_moe_text",
             .half_width_types = "gpt_oss deepseek_v4",
             .half_width_names = {"cos", "sin"},
-            .repeated_halves_types = "glm glm4 glm4v glm4v_text glm_ocr glm_ocr_text helium ernie4_5 "
-                                     "ernie4_5_moe moonshine moonshine_streaming",
+            .repeated_halves_types =
+                "glm glm4 glm4v glm4v_text glm_ocr glm_ocr_text helium ernie4_5 "
+                "ernie4_5_moe moonshine moonshine_streaming",
             .unknown_types = "ntk"},
-    Profile{"onnx", "onnx-1", v1::LAYOUT_COS_AND_SIN_HALF, true},
+    Profile{.name = "onnx",
+            .versioned = "onnx-1",
+            .source = "microsoft/onnxruntime-genai at a0c04eb1313b (2026-08)",
+            .layout = v1::LAYOUT_COS_AND_SIN_HALF,
+            .checkpoint_dtype = true},
     Profile{.name = "sglang",
             .versioned = "sglang-1",
+            .source = "sgl-project/sglang of 2026-08 and 2026-09, files of several commits",
             .layout = v1::LAYOUT_COS_SIN,
             .checkpoint_dtype = false,
             .rows = {.linear_times_factor = true,
@@ -100,9 +117,11 @@ constexpr std::array kProfiles = {
             .short_then_long_names = {"long_short_cos_sin_cache"},
             .longrope_checkpoint_dtype = true,
             .refused_fact = kDualChunk,
-            .unknown_types = "ntk yarn_telechat3"},
+            .unknown_types = "ntk yarn_telechat3",
+            .tableless_types = "gemma3 gemma3_text"},
     Profile{.name = "trtllm",
             .versioned = "trtllm-1",
+            .source = kTensorRtLlm,
             .layout = v1::LAYOUT_PAIRS,
             .checkpoint_dtype = false,
             .tensor_names = {"embed_positions_for_gpt_attention"},
@@ -111,18 +130,21 @@ constexpr std::array kProfiles = {
             .latent_names = {"rotary_cos_sin"}},
     Profile{.name = "trtllm_cos_sin",
             .versioned = "trtllm_cos_sin-1",
+            .source = kTensorRtLlm,
             .layout = v1::LAYOUT_COS_SIN,
             .checkpoint_dtype = false,
             .tensor_names = {"rotary_cos_sin"},
             .rows = {.dynamic = Dynamic::kUnscaled, .longrope = LongRope::kLong}},
     Profile{.name = "trtllm_sin_cos",
             .versioned = "trtllm_sin_cos-1",
+            .source = kTensorRtLlm,
             .layout = v1::LAYOUT_SIN_COS,
             .checkpoint_dtype = false,
             .tensor_names = {"embed_positions"},
             .rows = {.dynamic = Dynamic::kUnscaled, .longrope = LongRope::kLong}},
     Profile{.name = "vllm",
             .versioned = "vllm-1",
+            .source = "vllm-project/vllm main at 017e9f4448b7 (2026-08-17)",
             .layout = v1::LAYOUT_COS_SIN,
             .checkpoint_dtype = true,
             .float32_model_types = "deepseek_v4 gpt_oss kimi_k3",
@@ -167,12 +189,6 @@ int64_t Rows(const RowRule& rule, const v1::ResolvedEncoding& encoding) {
   return length;
 }
 
-v1::DType CheckpointDType(const v1::ResolvedEncoding* encoding) {
-  if (encoding == nullptr) return v1::DTYPE_F32;
-  if (encoding->dtype() == "bf16") return v1::DTYPE_BF16;
-  return encoding->dtype() == "f16" ? v1::DTYPE_F16 : v1::DTYPE_F32;
-}
-
 // A model that keeps its rotation complex is never cast below complex64.
 bool IsComplex(const Profile& profile, const ProfiledRequest& request) {
   return profile.name == "hf" && request.encoding != nullptr &&
@@ -207,7 +223,8 @@ v1::DType DTypeOf(const Profile& profile, const ProfiledRequest& request) {
   const bool float32 = IsComplex(profile, request) || !of_checkpoint ||
                        (request.encoding != nullptr &&
                         HasName(profile.float32_model_types, request.encoding->model_type()));
-  return float32 ? v1::DTYPE_F32 : CheckpointDType(request.encoding);
+  if (float32 || request.encoding == nullptr) return v1::DTYPE_F32;
+  return DTypeOfCheckpoint(profile.name, *request.encoding, request.findings);
 }
 
 // A table that depends on the length is for the stack's, unless the request has named one.
@@ -252,21 +269,52 @@ void SetRows(const Profile& profile, const ProfiledRequest& request, int64_t max
   request.selection->mutable_position_range()->set_end(rows);
 }
 
+// The field of EncodingSpec that is set.
+std::string FamilyName(const v1::EncodingSpec& spec) {
+  const auto* const fields = v1::EncodingSpec::descriptor()->FindOneofByName("family");
+  const auto* const field = spec.GetReflection()->GetOneofFieldDescriptor(spec, fields);
+  return field == nullptr ? "no encoding" : field->name();
+}
+
 // A profile makes the table of a text tower's RoPE: rows of positions.
 absl::Status CheckKind(const ProfiledRequest& request) {
   if (request.spec->has_rope()) return absl::OkStatus();
-  if (request.encoding == nullptr || !request.spec->has_axial_rope()) {
-    return FieldError("format.profile", "applies to rope only");
+  if (request.encoding == nullptr) {
+    return FieldError("format.profile",
+                      absl::StrCat("applies to rope only, got ", FamilyName(*request.spec)));
   }
-  return FieldError(
-      "format.profile",
-      absl::StrCat("has no table of the ", request.encoding->tower(), " tower (rope_type ",
-                   request.encoding->rope_type(), " of ", request.encoding->model_type(),
-                   "): its rows are patches of a grid that the stack takes from each image; ask "
-                   "for them by grid without a profile"));
+  const std::string of_tower =
+      absl::StrCat(" of the ", request.encoding->tower(), " tower (rope_type ",
+                   request.encoding->rope_type(), " of ", request.encoding->model_type(), ")");
+  if (request.spec->has_mrope()) {
+    return FieldError(
+        "format.profile",
+        absl::StrCat("has no rows by axis", of_tower,
+                     ": the stack's table has a row a position, in which it looks up each axis; "
+                     "ask for that by position_range or position_ids, or for rows by axis without "
+                     "a profile"));
+  }
+  if (request.spec->has_axial_rope()) {
+    return FieldError(
+        "format.profile",
+        absl::StrCat("has no table", of_tower,
+                     ": its rows are patches of a grid that the stack takes from each image; ask "
+                     "for them by grid without a profile"));
+  }
+  return FieldError("format.profile",
+                    absl::StrCat("applies to rope only, the ", request.encoding->tower(),
+                                 " tower has ", FamilyName(*request.spec)));
 }
 
 absl::Status CheckTables(const Profile& profile, const v1::ResolvedEncoding& encoding) {
+  if (HasName(profile.tableless_types, encoding.model_type())) {
+    return FieldError(
+        "format.profile",
+        absl::StrCat(profile.name, " has no table for ", encoding.model_type(),
+                     ": on GPUs it computes cos and sin in each call, as transformers does, and "
+                     "the one that it keeps for CPUs is without the scaling; profile hf has what "
+                     "it computes"));
+  }
   for (const std::string& type : {encoding.rope_type(), encoding.variant()}) {
     if (!HasName(profile.unknown_types, type)) continue;
     return FieldError("format.profile", absl::StrCat(profile.name, " does not know rope_type ",
@@ -299,6 +347,13 @@ absl::StatusOr<const Profile*> FindProfile(absl::string_view name) {
 }
 
 std::span<const absl::string_view> ProfileNames() { return kVersionedNames; }
+
+absl::string_view ProfileSource(absl::string_view versioned) {
+  for (const Profile& profile : kProfiles) {
+    if (versioned == profile.versioned) return profile.source;
+  }
+  return "";
+}
 
 absl::StatusOr<const Profile*> ApplyProfile(const ProfiledRequest& request) {
   v1::TensorFormat& format = *request.format;

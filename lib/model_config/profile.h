@@ -5,7 +5,7 @@
 // checkpoint's meaning, not the stack's reading of it: where a stack would
 // ignore a key, the table heeds it and a finding says so. The length of a table
 // that depends on it is the stack's.
-// Facts: what each stack's code builds, as of the dates in profile.cc.
+// Facts: what each stack's code builds, as of ProfileSource.
 #ifndef POSENC_LIB_MODEL_CONFIG_PROFILE_H_
 #define POSENC_LIB_MODEL_CONFIG_PROFILE_H_
 
@@ -29,6 +29,10 @@ absl::StatusOr<const Profile*> FindProfile(absl::string_view name);
 
 // All versioned names, in order.
 std::span<const absl::string_view> ProfileNames();
+
+// Which code of the stack a versioned name follows: its repository, commit or version, and day.
+// Empty for a name that is not known here: a newer server's.
+absl::string_view ProfileSource(absl::string_view versioned);
 
 // A request for a table, as far as a profile decides it.
 struct ProfiledRequest {

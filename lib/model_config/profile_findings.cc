@@ -31,7 +31,11 @@ enum class When : uint8_t {
   kGrown,  // the table's base has grown: shorter tables are the same without the key
   // The table is for another length than max_position_embeddings * factor.
   kOtherLength,
+  kRounded,  // dividing positions or frequencies by it is not the same: no power of two
 };
+
+// Whether the stack has the key's meaning all the same.
+enum class Heed : uint8_t { kNot, kOtherwise };
 
 // A key of the scaling that a stack does not heed, or takes for something else.
 struct UnheededKey {
@@ -41,6 +45,7 @@ struct UnheededKey {
   When when;
   absl::string_view effect;
   absl::string_view unless = "";  // a value with which it makes no difference
+  Heed heed = Heed::kNot;
 };
 
 constexpr absl::string_view kFormula = "multiplies by 0.1 ln(factor) + 1 instead";
@@ -53,7 +58,7 @@ constexpr absl::string_view kMscaleAlone =
 constexpr absl::string_view kAllDimAlone =
     "divides by 0.1 mscale_all_dim ln(factor) + 1 without mscale";
 constexpr absl::string_view kDividesPositions =
-    "divides positions by it, not frequencies: other roundings unless it is a power of two";
+    "divides positions by it, where transformers divides frequencies: values differ by roundings";
 constexpr absl::string_view kUndivided = "does not divide the frequencies";
 constexpr absl::string_view kUnscaled = "builds the unscaled table at every length";
 constexpr absl::string_view kAlwaysTruncates = "always rounds the correction range";
@@ -61,9 +66,9 @@ constexpr absl::string_view kUnread = "does not read it";
 constexpr absl::string_view kGrownWithout =
     "appends rows at load, for its context length and a margin, that are computed without it";
 
-// Of the dates in profile.cc.
+// As of ProfileSource.
 constexpr UnheededKey kUnheededKeys[] = {
-    {"vllm", "linear", "factor", When::kAlways, kDividesPositions},
+    {"vllm", "linear", "factor", When::kRounded, kDividesPositions, "", Heed::kOtherwise},
     {"vllm", "yarn", "attention_factor", When::kPlain, kFormula},
     {"vllm", "yarn", "attention_factor", When::kLatent, kByMscales},
     {"vllm", "yarn", "attention_factor", When::kDeepseekV4, "multiplies by 1 instead", "1"},
@@ -77,7 +82,7 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"vllm", "yarn", "truncate", When::kLatent, kAlwaysTruncates, "true"},
     {"vllm", "yarn", "truncate", When::kDeepseekV4, kAlwaysTruncates, "true"},
     {"vllm", "yarn", "original_max_position_embeddings", When::kSeveralAxes,
-     "takes four times as much in the correction range"},
+     "takes four times as much in the correction range", "", Heed::kOtherwise},
     {"vllm", "dynamic", "factor", When::kAlways, kUnscaled},
     {"vllm", "ntk", "factor", When::kNamedNtk,
      "takes factor times as many positions, for which the table has no rows"},
@@ -86,7 +91,7 @@ constexpr UnheededKey kUnheededKeys[] = {
     {"vllm", "longrope", "attention_factor", When::kAlways, kMultiplierByLengths},
     {"vllm", "proportional", "factor", When::kAlways, kUndivided, "1"},
 
-    {"sglang", "linear", "factor", When::kAlways, kDividesPositions},
+    {"sglang", "linear", "factor", When::kRounded, kDividesPositions, "", Heed::kOtherwise},
     {"sglang", "linear", "factor", When::kAlways, kGrownWithout},
     {"sglang", "yarn", "factor", When::kAlways, kGrownWithout},
     {"sglang", "dynamic", "factor", When::kGrown, kGrownWithout},
@@ -211,6 +216,11 @@ bool Holds(const UnheededKey& row, const v1::ResolvedEncoding& encoding, const v
       return place == nullptr;
     case When::kGrown:
       return place != nullptr && HasGrown(rope.dynamic());
+    case When::kRounded: {
+      int exponent = 0;
+      const bool power_of_two = std::frexp(rope.linear().factor(), &exponent) == 0.5;
+      return place != nullptr && !power_of_two && !rope.linear().divide_positions();
+    }
     case When::kOtherLength:
       return place != nullptr && IsOfOtherLength(rope.dynamic());
   }
@@ -280,6 +290,12 @@ void AddProfileFindings(absl::string_view profile, const v1::ResolvedEncoding& e
     finding->set_severity(v1::SEVERITY_NOTE);
     finding->set_rule("profile-ignores-key");
     SetPlace(encoding, row.scaling, row.key, finding);
+    if (row.heed == Heed::kOtherwise) {
+      finding->set_message(absl::StrCat(row.profile, " heeds ", row.key, " of rope_type ",
+                                        row.scaling, " in its own way: it ", row.effect,
+                                        ". This table is as transformers has it."));
+      continue;
+    }
     const bool heeded = !rope.has_dynamic() || HasGrown(rope.dynamic());
     finding->set_message(absl::StrCat(
         row.profile, " does not heed ", row.key, " of rope_type ", row.scaling, ": it ", row.effect,

@@ -19,6 +19,7 @@
 #include "lib/model_config/fields.h"
 #include "lib/model_config/findings.h"
 #include "lib/model_config/json_document.h"
+#include "lib/model_config/misspelt_keys.h"
 #include "lib/model_config/places.h"
 #include "lib/model_config/relative_rules.h"
 #include "lib/model_config/rope_rules.h"
@@ -141,10 +142,12 @@ std::string DTypeName(absl::string_view name) {
   return "";
 }
 
+constexpr absl::string_view kDTypeKeys = "dtype torch_dtype";
+
 absl::StatusOr<std::string> CheckpointDType(const JsonValue& keys, const JsonValue& config) {
   for (const JsonValue& object : {keys, config}) {
     ASSIGN_OR_RETURN(const std::optional<std::string> name,
-                     ReadString(FirstOf(object, "dtype torch_dtype")));
+                     ReadString(FirstOf(object, kDTypeKeys)));
     if (name.has_value()) return DTypeName(*name);
   }
   return "";
@@ -202,10 +205,13 @@ absl::StatusOr<Response> ResolveConfig(const v1::ModelSource& model, const JsonV
   for (const Tower& tower : towers) {
     const int before = response.encodings_size();
     RETURN_IF_ERROR(ResolveTower(tower, &response));
+    NoteMisspeltKeys(tower);
     ASSIGN_OR_RETURN(const std::string dtype, CheckpointDType(tower.keys, config));
     for (int i = before; i < response.encodings_size(); ++i) {
       response.mutable_encodings(i)->set_dtype(dtype);
       AddCommonPlaces(tower, response.mutable_encodings(i));
+      AddPlace("dtype", FirstOf(tower.keys, kDTypeKeys).present() ? tower.keys : config, kDTypeKeys,
+               response.mutable_encodings(i));
     }
   }
   for (const v1::Finding& finding : findings.all()) *response.add_findings() = finding;

@@ -32,6 +32,52 @@ void NoteUnreadAxes(const ScalingInput& input) {
   }
 }
 
+// Another model around the family's decoder may have positions of one axis (MiniCPM-V 4.6).
+bool IsOfOwnModel(const Tower& tower) {
+  const JsonValue type = tower.keys.parent()["model_type"];
+  return !tower.nested || !type.is_string() || HasName(tower.family.model_types, type.string());
+}
+
+// The class of transformers has sections of its own, or fails; other stacks ask whether the file
+// has any.
+void NoteMissingSections(const ScalingInput& input, const std::vector<int64_t>& sections) {
+  const Tower& tower = input.tower;
+  const bool xdrope = tower.family.rope.mrope_scheme == "xdrope";
+  const absl::string_view key = xdrope ? "xdrope_section" : "mrope_section";
+  const bool in_map = IsGiven(input.keys.map);
+  tower.findings.AddMissing(
+      Rule::kMropeMissing, in_map ? input.keys.map : tower.keys,
+      in_map                  ? key
+      : tower.family.since_v5 ? "rope_parameters"
+                              : "rope_scaling",
+      {.message = absl::StrCat(
+           key,
+           " is not in the file: vLLM takes that for positions of one axis, and gives images "
+           "those of text; transformers 4 fails on it in Qwen2-VL. ",
+           sections[0] == 0 ? "One axis is used here."
+                            : absl::StrCat("The family's own, ", absl::StrJoin(sections, ", "),
+                                           ", are used here.")),
+       .expected = std::string(key)});
+}
+
+// The class interleaves whatever the file says.
+void NoteNotInterleaved(const ScalingInput& input) {
+  constexpr absl::string_view kKey = "mrope_interleaved";
+  const JsonValue value = input.keys.map[kKey];
+  const FindingText text = {
+      .message = absl::StrCat("mrope_interleaved is ", value.present() ? value.Text() : "not given",
+                              ": vLLM then has the sections in a row, transformers' class "
+                              "interleaves them all the same",
+                              value.has_value() ? "." : ", as here."),
+      .expected = "true",
+      .fix = MemberText(kKey, "true")};
+  if (value.present()) {
+    input.tower.findings.Add(Rule::kMropeMissing, value, text);
+  } else {
+    input.tower.findings.AddMissing(Rule::kMropeMissing, input.keys.map, kKey, text);
+  }
+}
+
 }  // namespace
 
 v1::EncodingSpec MropeSpecOf(const v1::ResolvedEncoding& encoding) {
@@ -65,6 +111,7 @@ absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding)
   }
   if (!list.has_value()) list = keys.Find("xdrope_section");
   std::vector<int64_t> sections(traits.mrope_section.begin(), traits.mrope_section.end());
+  if (!list.has_value() && !pangu && IsOfOwnModel(tower)) NoteMissingSections(input, sections);
   if (list.has_value()) {
     ASSIGN_OR_RETURN(sections, ReadInts(list));
   } else if (pangu) {
@@ -94,6 +141,9 @@ absl::Status SetMrope(const ScalingInput& input, v1::ResolvedEncoding* encoding)
   ASSIGN_OR_RETURN(const std::optional<bool> interleaved, ReadBool(keys.Find("mrope_interleaved")));
   std::string scheme(traits.mrope_scheme);
   if (scheme.empty()) scheme = "contiguous";
+  if (list.has_value() && scheme == "interleaved" && !interleaved.value_or(false)) {
+    NoteNotInterleaved(input);
+  }
   if (interleaved.has_value() && scheme != "ernie" && scheme != "xdrope") {
     scheme = *interleaved ? "interleaved" : "contiguous";
   }

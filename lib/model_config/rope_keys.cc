@@ -11,6 +11,7 @@
 #include "lib/base/status.h"
 #include "lib/model_config/default_maps.h"
 #include "lib/model_config/fields.h"
+#include "lib/model_config/misspelt_keys.h"
 
 namespace posenc {
 namespace {
@@ -313,6 +314,7 @@ void NoteUnusedKeys(const Tower& tower, const RopeKeys& keys, absl::string_view 
     if (std::find(used.begin(), used.end(), value.key()) != used.end()) continue;
     // A factor that is not applied, or a map of layers of a misspelt type, is worse than a key
     // that nobody knows.
+    if (NoteMisspeltInMap(tower, keys.map, value, used)) continue;
     const bool lost = value.is_object() || (rope_type == "default" && IsScalingKey(value.key()));
     tower.findings.Add(
         lost ? Rule::kRopeKeyIgnored : Rule::kRopeKeyUnknown, value,

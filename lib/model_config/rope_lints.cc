@@ -9,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -35,6 +36,7 @@ struct Llama3Size {
   absl::string_view name;
   absl::string_view factor;
 };
+constexpr double kLlama3Theta = 500000;
 constexpr std::array kLlama3Sizes = {
     Llama3Size{2048, 16, "Llama 3.2 1B", "32.0"},
     Llama3Size{3072, 28, "Llama 3.2 3B", "32.0"},
@@ -116,7 +118,7 @@ void NoteMisplacedKeys(const Tower& tower, const RopeKeys& keys) {
 void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding) {
   const JsonValue type = tower.keys["model_type"];
   if (encoding.rope_type() != "default" || !type.is_string() || type.string() != "llama" ||
-      encoding.spec().rope().rope_theta() != 500000 ||
+      encoding.spec().rope().rope_theta() != kLlama3Theta ||
       encoding.max_position_embeddings() < 131072) {
     return;
   }
@@ -141,6 +143,36 @@ void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding) {
     tower.findings.Add(Rule::kScalingLost, there, std::move(text));
   } else {
     tower.findings.AddMissing(Rule::kScalingLost, tower.keys, key, std::move(text));
+  }
+}
+
+void NoteForeignBase(const Tower& tower, const RopeKeys& keys, const v1::RopeSpec& rope) {
+  const JsonValue type = tower.keys["model_type"];
+  const v1::Llama3Scaling& llama3 = rope.llama3();
+  const Llama3Size* const size = FindLlama3Size(tower);
+  double factor = 0;
+  if (!rope.has_llama3() || size == nullptr || !absl::SimpleAtod(size->factor, &factor) ||
+      !type.is_string() || type.string() != "llama" || rope.rope_theta() == kLlama3Theta ||
+      llama3.factor() != factor || llama3.low_freq_factor() != 1 ||
+      llama3.high_freq_factor() != 4 || llama3.original_max_position_embeddings() != 8192) {
+    return;
+  }
+  constexpr absl::string_view kKey = "rope_theta";
+  // transformers 4 takes no base from a map.
+  const JsonValue inner = tower.reads_as_v4() ? JsonValue() : keys.Find(kKey);
+  const JsonValue outer = tower.keys[kKey];
+  const bool twice = inner.has_value() && outer.has_value();
+  const FindingText text = {
+      .message =
+          absl::StrCat("These are the sizes and the scaling of ", size->name,
+                       ", whose base is 500000; here it is ", NumberText(rope.rope_theta()), "."),
+      .expected = "500000",
+      .fix = twice ? "" : MemberText(kKey, "500000.0")};
+  const JsonValue value = inner.has_value() ? inner : outer;
+  if (value.present()) {
+    tower.findings.Add(Rule::kThetaUnlikeModel, value, text);
+  } else {
+    tower.findings.AddMissing(Rule::kThetaUnlikeModel, tower.keys, kKey, text);
   }
 }
 

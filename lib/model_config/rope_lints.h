@@ -25,6 +25,9 @@ void NoteUnevenHeads(const Tower& tower);
 // that did not know it, or by a converter.
 void NoteLostScaling(const Tower& tower, const v1::ResolvedEncoding& encoding);
 
+// The same models with their llama3 block, but another base.
+void NoteForeignBase(const Tower& tower, const RopeKeys& keys, const v1::RopeSpec& rope);
+
 // A scaling that a reader of the old form, which knows no rope_parameters, drops.
 void NoteScalingOnlyNewForm(const Tower& tower, const RopeKeys& keys, absl::string_view rope_type);
 

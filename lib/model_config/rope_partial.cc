@@ -115,8 +115,11 @@ class PartialRule {
              by, " the class's default, ", NumberText(traits_.partial), ", whatever the map says",
              used ? "; the latest reading is that of the map, as here." : ", as here."),
          .expected = "beside the map too",
-         // A class that ignores it inside the map does so beside it.
-         .fix = IgnoredInV5() ? "" : MemberText("partial_rotary_factor", inner_.Text()),
+         // A class that ignores it inside the map does so beside it; so does one that overwrites
+         // it.
+         .fix = IgnoredInV5() || traits_.partial_keys.empty()
+                    ? ""
+                    : MemberText("partial_rotary_factor", inner_.Text()),
          .fix_object = tower_.keys});
   }
 

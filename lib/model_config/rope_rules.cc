@@ -78,6 +78,7 @@ absl::Status AddGroup(const Tower& tower, const LayerGroup& group, int64_t max_p
   RETURN_IF_ERROR(SetQueryScale(input, &encoding));
   if (width.channels_last) encoding.set_softmax_scale_multiplier(MlaSoftmaxScale(input));
   NoteLostScaling(tower, encoding);
+  NoteForeignBase(tower, group.keys, encoding.spec().rope());
   NoteScalingOnlyNewForm(tower, group.keys, encoding.rope_type());
   AddRopePlaces(tower, group, width.partial, &encoding);
   *response->add_encodings() = std::move(encoding);

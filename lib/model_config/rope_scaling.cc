@@ -63,7 +63,7 @@ absl::Status SetLlama3(const ScalingInput& input, v1::Llama3Scaling* llama3) {
          .expected = absl::StrCat("above ", NumberText(low))});
   }
   NoteSmallFactor(input, factor);
-  NoteLengthNotExtended(input, original);
+  NoteLengthNotExtended(input, original, false);
   llama3->set_factor(factor);
   llama3->set_low_freq_factor(low);
   llama3->set_high_freq_factor(high);
@@ -90,6 +90,7 @@ absl::StatusOr<double> YarnFactor(const ScalingInput& input, int64_t original) {
                                                       NumberText(implied), ", is used."),
                               .expected = NumberText(implied),
                               .fix = implied < 1 ? "" : MemberText("factor", NumberText(implied))});
+    if (implied < 1) NoteLengthNotExtended(input, original, true);
     return implied;
   }
   return RequiredFactor(input, "factor");

@@ -100,18 +100,11 @@ class ThetaRule {
            (group_.layer_type == "all" || rule == LayerRule::kFullOnly);
   }
 
-  // Whether the file has a base of other layers, or by a name that this family does not read: a
-  // default beside it would contradict it.
-  bool SaysAnyBase() const {
-    for (const JsonValue& map : {tower_.keys, tower_.keys["rope_scaling"],
-                                 tower_.keys["rope_parameters"], group_.keys.map}) {
-      if (FirstOf(map, kBaseNames).present()) return true;
-      if (map.pointer() == tower_.keys.pointer()) continue;
-      for (const JsonValue& nested : map.children()) {
-        if (FirstOf(nested, kBaseNames).present()) return true;
-      }
-    }
-    return false;
+  // A scaling of the file whose models were mostly given a larger base too.
+  bool IsScaledFar() const {
+    const JsonValue type = FirstOf(group_.keys.map, "rope_type type");
+    return IsGiven(type) && type.is_string() &&
+           HasName("llama3 yarn deepseek_yarn telechat3-yarn longrope su", type.string());
   }
 
   absl::StatusOr<double> Default() {
@@ -126,17 +119,19 @@ class ThetaRule {
     const double old = tower_.family.rope.theta_v4;
     const bool old_wins = tower_.compat() == v1::COMPAT_V4_57 && old != 0;
     const double used = old_wins ? old : default_;
+    const bool scaled = used == 10000 && IsScaledFar();
     const FindingText text = {
-        .message = absl::StrCat("The base (", keys_.substr(0, keys_.find(' ')), ") is ",
-                                null_theta.present() ? "null" : "not given",
-                                "; the default of the family", old_wins ? " in transformers 4" : "",
-                                ", ", NumberText(used), ", is used."),
-        .expected = NumberText(used),
-        .fix = SaysAnyBase() ? "" : BaseMember(place, NumberText(used))};
+        .message =
+            absl::StrCat("The base (", keys_.substr(0, keys_.find(' ')), ") is ",
+                         null_theta.present() ? "null" : "not given", "; the default of the family",
+                         old_wins ? " in transformers 4" : "", ", ", NumberText(used), ", is used",
+                         scaled ? "; few models with such a scaling have it." : "."),
+        .expected = scaled ? "the base of the model" : NumberText(used)};
     if (null_theta.present()) {
       tower_.findings.Add(Rule::kThetaNull, null_theta, text);
     } else {
-      tower_.findings.AddMissing(Rule::kThetaDefaulted, place.object, place.key, text);
+      tower_.findings.AddMissing(scaled ? Rule::kThetaDefaultedScaled : Rule::kThetaDefaulted,
+                                 place.object, place.key, text);
       NoteOldDefault(place);
     }
     return used;
@@ -149,8 +144,7 @@ class ThetaRule {
         Rule::kCompatDiffers, place.object, place.key,
         {.message = absl::StrCat("Without a base transformers 4 takes ", NumberText(old),
                                  ", transformers 5 takes ", NumberText(default_), "."),
-         .expected = NumberText(default_),
-         .fix = SaysAnyBase() ? "" : BaseMember(place, NumberText(default_))});
+         .expected = NumberText(default_)});
   }
 
   void NoteTwoBases(const JsonValue& inner, const JsonValue& outer) const {
@@ -163,7 +157,8 @@ class ThetaRule {
                                      : " differ; readers of the new form use the latter, as here, "
                                        "readers of the old form the former."),
          .expected = inner.Text(),
-         .fix = MemberText(outer.key(), inner.Text())});
+         // One key does not hold the bases of several maps.
+         .fix = IsKeyOfMap() ? MemberText(outer.key(), inner.Text()) : ""});
   }
 
   // A file that an old reader takes for base 10000: it looks for it beside the map.

@@ -203,11 +203,22 @@ void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t origin
        .expected = NumberText(implied)});
 }
 
-void NoteLengthNotExtended(const ScalingInput& input, int64_t original) {
+void NoteLengthNotExtended(const ScalingInput& input, int64_t original, bool factor_implied) {
   if (input.max_position_embeddings == 0 || original < input.max_position_embeddings) return;
   JsonValue value = input.keys.Find(kOriginalLength);
   if (!value.present()) value = input.tower.keys[kOriginalLength];
   if (!value.present()) return;
+  if (factor_implied && original > input.max_position_embeddings) {
+    input.tower.findings.Add(
+        Rule::kLengthsSwapped, value,
+        {.message =
+             absl::StrCat("The training length is above max_position_embeddings (",
+                          input.max_position_embeddings,
+                          "): the factor that follows is below 1, and cos and sin are "
+                          "multiplied by 1. No model was trained so; are the two exchanged?"),
+         .expected = absl::StrCat("below ", input.max_position_embeddings)});
+    return;
+  }
   input.tower.findings.Add(
       Rule::kOriginalLengthTooLong, value,
       {.message = absl::StrCat("The training length is not below max_position_embeddings (",

@@ -45,7 +45,7 @@ absl::StatusOr<std::optional<double>> AttentionFactor(const ScalingInput& input)
 // length that nothing extends.
 void NoteSmallFactor(const ScalingInput& input, double factor);
 void NoteFactorMismatch(const ScalingInput& input, double factor, int64_t original);
-void NoteLengthNotExtended(const ScalingInput& input, int64_t original);
+void NoteLengthNotExtended(const ScalingInput& input, int64_t original, bool factor_implied);
 
 }  // namespace posenc
 

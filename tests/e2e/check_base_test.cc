@@ -41,6 +41,42 @@ std::string Against(const std::string& model, const std::string& base) {
   return HasSubstr(absl::StrCat("model.json:", at, ": error: ", message));
 }
 
+// A misspelt base, and the base's other value: one of the two is to be pasted, not both.
+TEST(CheckBaseTest, TheFixesOfTheFileAndOfTheBaseContradictedEachOther) {
+  const auto model = [](const char* base) {
+    return absl::StrCat(R"({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+ "max_position_embeddings": 8192, )",
+                        base, "}");
+  };
+  const std::string base = model(R"("rope_theta": 500000.0)");
+  const std::string other = Against(model(R"("rope_tetha": 1000000.0)"), base);
+  EXPECT_THAT(other, AllOf(HasSubstr("[key-misspelt]"), HasSubstr("[base-theta-differs]"),
+                           HasSubstr("fix: \"rope_theta\": 500000.0\n"),
+                           Not(HasSubstr("\"rope_theta\": 1000000.0"))));
+  // Lost: no default is offered beside it.
+  EXPECT_THAT(Against(model(R"("head_dim": 128)"), base),
+              AllOf(HasSubstr("fix: \"rope_theta\": 500000.0\n"),
+                    Not(HasSubstr("fix: \"rope_theta\": 10000"))));
+  EXPECT_THAT(Against(model(R"("rope_tetha": 500000.0)"), base),
+              HasSubstr("[key-misspelt]\n    fix: \"rope_theta\": 500000.0\n"));
+}
+
+// vLLM gives images the positions of text, whatever the tables of the two are.
+TEST(CheckBaseTest, LostAxesWereOkWhereTheValuesDoNotDiffer) {
+  const auto model = [](const char* map) {
+    return absl::StrCat(R"({"model_type": "qwen2_vl", "hidden_size": 512, "num_attention_heads": 4,
+ "max_position_embeddings": 8192, "rope_theta": 1000000.0)",
+                        map, "}");
+  };
+  const CheckResult result =
+      Check({Write("model.json", model("")), "--base",
+             Write("base.json",
+                   model(R"(, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]})")),
+             "--fail-on", "warning"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("[mrope-missing]"));
+}
+
 TEST(CheckBaseTest, AnAttentionFactorThatWasChangedGaveTwoErrors) {
   EXPECT_THAT(Against(Yarn(R"("factor": 4.0, "attention_factor": 2.0)"),
                       Yarn(R"("factor": 4.0, "attention_factor": 1.0)")),

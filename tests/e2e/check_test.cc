@@ -270,6 +270,25 @@ TEST(CheckTest, GithubAnnotatesFileAndLine) {
   EXPECT_THAT(result.out, HasSubstr("::warning file=" + model + ",line="));
 }
 
+// Forges know no ./ before a file's name.
+TEST(CheckTest, TheFileOfAnAnnotationBeganWithADot) {
+  const std::filesystem::path folder = TemporaryPath("checkout");
+  std::filesystem::create_directories(folder / "my model/sub");
+  std::filesystem::copy_file(Config("Yarn-Mistral-7b-64k"), folder / "my model/sub/config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  for (const auto& [format, file] :
+       {std::pair{"github", "::warning file=my model/sub/config.json,line="},
+        std::pair{"sarif", "\"uri\": \"my%20model/sub/config.json\""}}) {
+    Process process(
+        {"/bin/sh", "-c",
+         "cd '" + folder.string() + "' && exec '" POSENC_BINARY "' check . --format " + format});
+    std::string out;
+    for (std::string line; process.ReadLine(&line);) out += line + "\n";
+    EXPECT_EQ(process.Wait(), 0) << process.Errors();
+    EXPECT_THAT(out, HasSubstr(file));
+  }
+}
+
 // A line feed in a model_type began a line of its own, which a runner takes for a command.
 TEST(CheckTest, AStringOfAConfigWasALineOfTheReport) {
   const std::string hostile = R"(x\n::set-output name=a::b\r\u001b[2J\u009b%0A,é\"\\)";

@@ -277,7 +277,9 @@ void ExpectFindings(const v1::ResolveModelConfigResponse& response, const Json& 
   if (Has(line, "defaults_used")) {
     for (const Json& key : Get(line, "defaults_used").GetArray()) {
       const bool theta = absl::string_view(key.GetString()) == "rope_theta";
-      EXPECT_NE(testing::FindingOf(response, theta ? "theta-defaulted" : "size-defaulted"), nullptr)
+      const bool scaled = testing::FindingOf(response, "theta-defaulted-scaled") != nullptr;
+      EXPECT_TRUE((theta && scaled) ||
+                  testing::FindingOf(response, theta ? "theta-defaulted" : "size-defaulted"))
           << key.GetString();
     }
   }

@@ -226,7 +226,7 @@ TEST(ModelConfigCompatTest, AnOldDefaultWasUsedAndTheNewOneNamed) {
         absl::StrCat(
             "The base (rope_theta) is not given; the default of the family in transformers 4, ",
             old, ", is used."));
-    EXPECT_EQ(FindingOf(v4, "theta-defaulted")->fix(), absl::StrCat("\"rope_theta\": ", old));
+    EXPECT_EQ(FindingOf(v4, "theta-defaulted")->fix(), "") << "a default is a guess";
     EXPECT_EQ(MessageOf("theta-defaulted", ResolvedAs(config, v1::COMPAT_LATEST)),
               absl::StrCat("The base (rope_theta) is not given; the default of the family, ", now,
                            ", is used."));

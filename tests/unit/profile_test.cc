@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "lib/engine/engine.h"
@@ -216,7 +217,7 @@ TEST(ProfileTest, TheHeaderListsTheKeysThatAStackReadsInItsOwnWay) {
       "rope_scaling": {)" +
            scaling + "}}";
   };
-  const std::string linear = model(R"("rope_type": "linear", "factor": 4.0)");
+  const std::string linear = model(R"("rope_type": "linear", "factor": 3.0)");
   EXPECT_THAT(IgnoredKeys(linear, "vllm"), ElementsAre("/rope_scaling/factor"));
   // It divides positions, and appends rows at load that it does not divide.
   EXPECT_THAT(IgnoredKeys(linear, "sglang"),
@@ -393,7 +394,8 @@ TEST(ProfileTest, RefusalsNameTheFieldAndTheRule) {
   request = v1::GetTableRequest();
   request.mutable_spec()->mutable_t5();
   request.mutable_format()->set_profile("hf");
-  EXPECT_EQ(engine.GetTable(request).status().message(), "format.profile: applies to rope only");
+  EXPECT_EQ(engine.GetTable(request).status().message(),
+            "format.profile: applies to rope only, got t5");
 }
 
 TEST(ProfileTest, ABareSpecTakesLayoutAndDtypeFromTheProfile) {

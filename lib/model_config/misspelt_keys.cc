@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "lib/base/edit_distance.h"
 #include "lib/model_config/fields.h"
 #include "lib/model_config/rope_theta.h"
 
@@ -43,31 +44,11 @@ std::string Letters(absl::string_view key) {
   return letters;
 }
 
-// Letters put in, left out, replaced or exchanged with their neighbour.
-size_t Slips(const std::string& a, const std::string& b) {
-  std::vector<size_t> before_last(b.size() + 1);
-  std::vector<size_t> last(b.size() + 1);
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    before_last = std::exchange(last, row);
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] =
-          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before_last[j - 2] + 1);
-      }
-    }
-  }
-  return row.back();
-}
-
 bool IsNearMiss(absl::string_view key, absl::string_view name) {
   if (key == name || key.size() > kMaxLetters) return false;
   const std::string letters = Letters(name);
   const size_t most = letters.size() >= kTwoSlips ? 2 : letters.size() >= kOneSlip ? 1 : 0;
-  return Slips(Letters(key), letters) <= most;
+  return EditDistance(Letters(key), letters) <= most;
 }
 
 // As the map or the number that the right key holds; empty where it is nothing to paste.

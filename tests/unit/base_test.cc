@@ -1,5 +1,6 @@
 #include "gtest/gtest.h"
 #include "lib/base/canonical_key.h"
+#include "lib/base/edit_distance.h"
 #include "lib/base/shorten.h"
 #include "lib/base/status.h"
 #include "posenc/v1/encoding.pb.h"
@@ -25,6 +26,17 @@ TEST(CanonicalKeyTest, IsTheDocumentedBytes) {
       "\0\0\0\0",
       24);
   EXPECT_EQ(CanonicalKey(spec), expected);
+}
+
+TEST(EditDistanceTest, CountsSlips) {
+  EXPECT_EQ(EditDistance("rope_theta", "rope_theta"), 0U);
+  EXPECT_EQ(EditDistance("rope_tehta", "rope_theta"), 1U);  // two neighbours exchanged
+  EXPECT_EQ(EditDistance("rope_tetha", "rope_theta"), 2U);
+  EXPECT_EQ(EditDistance("rope_scalling", "rope_scaling"), 1U);
+  EXPECT_EQ(EditDistance("theta", "beta"), 2U);
+  EXPECT_EQ(EditDistance("", "rope"), 4U);
+  EXPECT_EQ(EditDistance("rope", ""), 4U);
+  EXPECT_EQ(EditDistance("", ""), 0U);
 }
 
 TEST(FieldErrorTest, CarriesABadRequestDetail) {

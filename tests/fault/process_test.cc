@@ -9,6 +9,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "gmock/gmock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -129,6 +130,19 @@ INSTANTIATE_TEST_SUITE_P(Both, SignalTest, ::testing::Values(SIGTERM, SIGINT),
                          [](const auto& signal) {
                            return signal.param == SIGTERM ? "SIGTERM" : "SIGINT";
                          });
+
+// docker pause, a debugger, a host that moves its guests: nobody could take anything then.
+TEST(PauseTest, AServerThatWasStoppedCutsNobodyOffForIt) {
+  ServerProcess server({"--listen=127.0.0.1:0", "--stall-timeout=1"});
+  OpenStream stream(server.address(), 64 * kMiB);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // it waits for us by now
+  server.Signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  server.Signal(SIGCONT);
+  const grpc::Status status = stream.Finish();
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(stream.received, 64 * kMiB);
+}
 
 // gRPC's own listeners never accept again then (CVE-2023-4785).
 TEST(DescriptorsTest, AServerThatWasOutOfThemServesAgain) {

@@ -69,7 +69,7 @@ void Acceptor::Pause() {
 void Acceptor::Welcome(FileDescriptor socket) {
   if (!HasPeer(socket.get())) return;
   if (!connections_->Add(socket.get())) return Warn("too many connections: new ones are closed");
-  warned_ = false;
+  last_warning_ = nullptr;
   SetSocketOptions(socket.get());
   Grpc::NewConnectionParameters connection;
   connection.fd = socket.Release();
@@ -78,7 +78,7 @@ void Acceptor::Welcome(FileDescriptor socket) {
 
 // A flood is one line of the log.
 void Acceptor::Warn(const char* what) {
-  if (!std::exchange(warned_, true)) Log(LogLevel::kWarning, what);
+  if (std::exchange(last_warning_, what) != what) Log(LogLevel::kWarning, what);
 }
 
 }  // namespace posenc::server

@@ -6,7 +6,6 @@
 #define POSENC_SERVER_ACCEPTOR_H_
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -35,8 +34,6 @@ class Acceptor {
   Acceptor& operator=(const Acceptor&) = delete;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   Acceptor(std::vector<FileDescriptor> sockets, std::unique_ptr<Grpc> grpc,
            Connections* connections, std::shared_ptr<WakeUp> wake);
 
@@ -51,7 +48,7 @@ class Acceptor {
   const std::shared_ptr<WakeUp> wake_;
 
   std::atomic<bool> stopping_{false};
-  bool warned_ = false;  // since the last connection; the thread's own
+  const char* last_warning_ = nullptr;  // since the last connection; the thread's own
   std::thread thread_;
 };
 

@@ -42,10 +42,13 @@ Progress ProgressOf(int fd) {
 }
 
 // What waits for the peer is dropped: the system would go on sending it.
-void End(int fd) {
+void End(const Connection& connection) {
+  const FileDescriptor socket = connection.Hold();
+  if (socket.get() < 0) return;
+  Log(LogLevel::kWarning, "a connection was ended whose peer does not read");
   const linger drop = {.l_onoff = 1, .l_linger = 0};
-  setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
-  shutdown(fd, SHUT_RDWR);  // gRPC sees that and closes it
+  setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
+  shutdown(socket.get(), SHUT_RDWR);  // gRPC sees that and closes it
 }
 
 }  // namespace
@@ -106,19 +109,17 @@ void ConnectionWatchdog::WaitUntil(Clock::time_point end) {
 
 void ConnectionWatchdog::LookAtAll() {
   absl::flat_hash_map<ino_t, Look> looks;
+  absl::flat_hash_set<ino_t> unasked;
   for (const Connection& connection : connections_->Open()) {
     const auto last = last_looks_.find(connection.socket);
     Look look = last != last_looks_.end() ? last->second
                                           : Look{ProgressOf(connection.fd).taken, Clock::now()};
-    if (IsStuck(connection, &look) && connection.IsOpen()) {
-      Log(LogLevel::kWarning, "a connection was ended whose peer does not read");
-      End(connection.fd);
-    }
-    if (!look.taken.has_value()) AskWhenTaken(connection);
+    if (IsStuck(connection, &look)) End(connection);
+    if (!look.taken.has_value() && !AskWhenTaken(connection)) unasked.insert(connection.socket);
     looks.emplace(connection.socket, look);
   }
   last_looks_ = std::move(looks);
-  taken_from_.clear();
+  taken_from_ = std::move(unasked);  // nobody is ended who could not be asked for
 }
 
 // Whether the peer has taken too little for too long.
@@ -138,11 +139,10 @@ bool ConnectionWatchdog::IsStuck(const Connection& connection, Look* look) const
 // A Unix socket can be written again when its peer has taken three quarters of what it
 // holds. At once, where it holds less; once a look, so that it costs a fast peer nothing.
 // (Where gRPC fills it before this thread has woken, it is asked when that is taken.)
-void ConnectionWatchdog::AskWhenTaken(const Connection& connection) {
+bool ConnectionWatchdog::AskWhenTaken(const Connection& connection) const {
   epoll_event event = {.events = EPOLLOUT | EPOLLONESHOT, .data = {.u64 = connection.socket}};
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd, &event) != 0) {
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.fd, &event);
-  }
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.fd, &event) == 0 ||
+         epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connection.fd, &event) == 0;
 }
 
 }  // namespace posenc::server

@@ -27,9 +27,9 @@ namespace posenc::server {
 
 class ConnectionWatchdog {
  public:
-  // Of the bytes that wait for it, a TCP peer must take all or `least_bytes` in
-  // `stall_timeout`; a peer at a Unix socket three quarters of what the socket holds, which
-  // the system tells, where it does not count. A timeout of zero never ends a connection.
+  // While bytes wait for it, a TCP peer must take `least_bytes` in `stall_timeout`; a peer at
+  // a Unix socket three quarters of what the socket holds, which the system tells, where it
+  // does not count. A timeout of zero never ends a connection.
   // UNAVAILABLE when there is no descriptor. `connections` outlives this.
   static absl::StatusOr<std::unique_ptr<ConnectionWatchdog>> Start(
       std::chrono::nanoseconds stall_timeout, uint64_t least_bytes, Connections* connections);
@@ -54,7 +54,7 @@ class ConnectionWatchdog {
   void WaitUntil(Clock::time_point end);
   void LookAtAll();
   bool IsStuck(const Connection& connection, Look* look) const;
-  void AskWhenTaken(const Connection& connection);
+  bool AskWhenTaken(const Connection& connection) const;
 
   const std::chrono::nanoseconds stall_timeout_;
   const uint64_t least_bytes_;

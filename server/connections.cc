@@ -1,8 +1,10 @@
 #include "server/connections.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <optional>
+#include <utility>
 
 namespace posenc::server {
 namespace {
@@ -16,6 +18,11 @@ std::optional<ino_t> SocketOf(int fd) {
 }  // namespace
 
 bool Connection::IsOpen() const { return SocketOf(fd) == socket; }
+
+FileDescriptor Connection::Hold() const {
+  FileDescriptor held(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  return SocketOf(held.get()) == socket ? std::move(held) : FileDescriptor();
+}
 
 bool Connections::Add(int fd) {
   constexpr std::chrono::milliseconds kLooksApart{20};

@@ -12,10 +12,14 @@
 #include <mutex>
 #include <vector>
 
+#include "lib/base/file_descriptor.h"
+
 namespace posenc::server {
 
 struct Connection {
   bool IsOpen() const;
+  // The socket, which no other has the number of while it is held; none once it is closed.
+  FileDescriptor Hold() const;
 
   int fd;
   ino_t socket;  // a descriptor may be another socket's later

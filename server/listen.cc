@@ -37,7 +37,7 @@ absl::StatusOr<ListenAddress> ParseUnix(absl::string_view path) {
                       absl::StrCat("a Unix path takes at most ", sizeof(sockaddr_un::sun_path) - 1,
                                    " bytes, got ", path.size(), " in unix:", path));
   }
-  // gRPC reads the address as a URI.
+  // Clients give the address to gRPC, which reads a URI.
   if (path.find_first_of("%?#") != absl::string_view::npos) {
     return FieldError("listen", absl::StrCat("a Unix path must not hold %, ? or #, got ", path));
   }
@@ -84,13 +84,14 @@ int PortOf(int socket) {
 }
 
 // -1 and errno when it cannot be bound.
-FileDescriptor ListenAt(const addrinfo& address, bool ipv4_too) {
+FileDescriptor ListenAt(const addrinfo& address) {
   FileDescriptor fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (fd.get() < 0) return FileDescriptor();
   const int on = 1;  // a port is free again as soon as its server is gone
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (address.ai_family == AF_INET6) {
-    const int ipv6_only = ipv4_too ? 0 : 1;
+    const in6_addr& ipv6 = reinterpret_cast<const sockaddr_in6*>(address.ai_addr)->sin6_addr;
+    const int ipv6_only = IN6_IS_ADDR_UNSPECIFIED(&ipv6) || IN6_IS_ADDR_V4MAPPED(&ipv6) ? 0 : 1;
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &ipv6_only, sizeof(ipv6_only));
   }
   if (bind(fd.get(), address.ai_addr, address.ai_addrlen) != 0 || listen(fd.get(), kBacklog) != 0) {
@@ -110,17 +111,21 @@ bool IsRepeated(const addrinfo* found, const addrinfo* one) {
   return false;
 }
 
-// At each address of the host, at one port: one that is free when it is 0.
-absl::StatusOr<std::vector<FileDescriptor>> ListenAtHost(const ListenAddress& address) {
+// At each address of the host, at one port: one that is free when it is 0. (One that is free
+// at the first address may be taken at the next.)
+absl::StatusOr<std::vector<FileDescriptor>> ListenAtHost(const ListenAddress& address,
+                                                         int attempts = 16) {
   const std::string text = ToString(address, address.port);
   ASSIGN_OR_RETURN(const FoundAddresses found, Resolve(address));
   std::vector<FileDescriptor> sockets;
   int error = 0;
   for (const addrinfo* one = found.get(); one != nullptr; one = one->ai_next) {
     if (IsRepeated(found.get(), one)) continue;
-    FileDescriptor socket = ListenAt(*one, address.host == kEveryAddress);
+    FileDescriptor socket = ListenAt(*one);
     if (socket.get() < 0) {
       error = errno;
+      const bool tries_again = error == EADDRINUSE && address.port == 0 && attempts > 1;
+      if (tries_again) return ListenAtHost(address, attempts - 1);
       if (error == EADDRINUSE || error == EACCES) return Errno(text, error);
       continue;  // a host may have addresses that this machine does not
     }

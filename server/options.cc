@@ -163,7 +163,7 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     // CLI11 names them from the last to the first.
     const std::vector<std::string> unexpected = app.remaining();
-    if (error.get_exit_code() != 0 && !unexpected.empty()) {
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
       return {std::nullopt, kWrongUsage,
               absl::StrCat("posenc-server: not expected: ", absl::StrJoin(unexpected, " "),
                            "\nRun with --help for more information.\n")};

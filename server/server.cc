@@ -37,11 +37,9 @@ constexpr int kMaxMetadataBytes = 64 << 10;
 // each call: others wait for no thread, and a flood of it takes no more.
 constexpr int kMaxReflectionThreads = 8;
 
-// A peer that vanished is noticed in three minutes, calls or none (one that had bytes
-// coming, by ConnectionWatchdog before). The answer to a ping waits behind what the system
-// holds for the peer, 4 MiB of a TCP socket: as long as it may take the least that is asked.
+// A peer that vanished is noticed a minute and KeepaliveTimeout later, calls or none (one that
+// had bytes coming, by ConnectionWatchdog before).
 constexpr int kKeepaliveMillis = 60'000;
-constexpr int kKeepaliveTimeoutMillis = 120'000;
 // Without a call for so long, a connection makes room; a client opens the next by itself.
 constexpr int kMaxIdleMillis = 30 * 60'000;
 // What clients may do: gRPC's default would end connections that ping more often
@@ -86,6 +84,19 @@ v1::Limits LimitsOf(const ServerOptions& options) {
   return limits;
 }
 
+// The answer to a ping waits behind what the system holds for the peer, 4 MiB of a TCP
+// socket, which it may take as slowly as it may take a stream.
+int KeepaliveTimeoutMillis(const ServerOptions& options) {
+  constexpr uint64_t kHeld = uint64_t{4} << 20;
+  constexpr std::chrono::milliseconds kShortest{20'000};
+  constexpr std::chrono::milliseconds kLongest{3'600'000};
+  if (options.stall_timeout == std::chrono::nanoseconds::zero()) return kLongest.count();
+  const double chunks = static_cast<double>(kHeld) / static_cast<double>(options.engine.page_bytes);
+  const std::chrono::duration<double, std::milli> needed = options.stall_timeout * chunks;
+  return static_cast<int>(std::clamp(needed.count(), static_cast<double>(kShortest.count()),
+                                     static_cast<double>(kLongest.count())));
+}
+
 void SetConnectionArguments(const ServerOptions& options, grpc::ServerBuilder* builder) {
   builder->SetMaxReceiveMessageSize(ClampToInt(kReceiveFactor * options.max_request_bytes));
   // A few kilobytes could inflate to gigabytes before any limit is looked at.
@@ -95,7 +106,7 @@ void SetConnectionArguments(const ServerOptions& options, grpc::ServerBuilder* b
   builder->SetResourceQuota(grpc::ResourceQuota("posenc").SetMaxThreads(kMaxReflectionThreads));
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMillis);
-  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMillis);
+  builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KeepaliveTimeoutMillis(options));
   builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // as many as it takes
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kMaxIdleMillis);

@@ -44,13 +44,20 @@ bool IsOnThisHost(int socket) {
              : here.ipv4.sin_addr.s_addr == there.ipv4.sin_addr.s_addr;
 }
 
+void WidenSendBuffer(int socket) {
+  int counted = 0;
+  socklen_t size = sizeof(counted);
+  getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &counted, &size);
+  if (counted < 2 * kUnixSendBuffer) SetOption(socket, SOL_SOCKET, SO_SNDBUF, kUnixSendBuffer);
+}
+
 }  // namespace
 
 void SetSocketOptions(int socket) {
   int domain = AF_UNSPEC;
   socklen_t size = sizeof(domain);
   getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-  if (domain == AF_UNIX) return SetOption(socket, SOL_SOCKET, SO_SNDBUF, kUnixSendBuffer);
+  if (domain == AF_UNIX) return WidenSendBuffer(socket);
   SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   if (IsOnThisHost(socket)) {
     setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kOnThisHost, sizeof(kOnThisHost) - 1);

@@ -39,12 +39,11 @@ class StallWatchdog {
   const std::chrono::nanoseconds stall_timeout_;
   const std::chrono::nanoseconds interval_;
 
+  // While mutex_ is free: streams_ are those watched and not forgotten, alive.
+  std::mutex mutex_;
   // When this process ran again after it had not: nobody could take anything then.
   std::chrono::steady_clock::time_point resumed_;
   std::chrono::steady_clock::time_point last_look_;
-
-  // While mutex_ is free: streams_ are those watched and not forgotten, alive.
-  std::mutex mutex_;
   absl::flat_hash_set<Stallable*> streams_;
 
   Periodic looks_;  // the first to go

@@ -226,7 +226,7 @@ ExitCode PrintUnexpected(CLI::App& app, const std::vector<std::string>& words) {
     text += (&word == &words.front() ? "" : " ") + word;
     if (!meant.empty()) continue;
     meant = MeantBy(app, word);
-    is_misplaced = meant == word;
+    is_misplaced = meant == word.substr(0, word.find('='));
   }
   if (is_misplaced) {
     text += " (" + meant + " stands after the command)";

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -13,8 +14,12 @@ namespace {
 constexpr uint32_t kMaxPort = 65535;
 
 bool IsHost(absl::string_view host) {
-  const bool bracketed = absl::ConsumePrefix(&host, "[") && absl::ConsumeSuffix(&host, "]");
-  return !host.empty() && host.find_first_of(bracketed ? "[]/ " : "[]/: ") == host.npos;
+  if (!absl::StartsWith(host, "[")) {
+    return !host.empty() && host.find_first_of("]/: ") == host.npos;
+  }
+  if (!absl::EndsWith(host, "]")) return false;
+  host = host.substr(1, host.size() - 2);
+  return host.find(':') != host.npos && host.find_first_of("[]/ ") == host.npos;
 }
 
 // SimpleAtoi alone takes a sign and spaces too.

@@ -49,8 +49,7 @@ void AddAlibiNote(const v1::ResolvedEncoding& encoding,
   }
   finding.set_message(absl::StrCat(
       "This bias is of form ALIBI_FORM_RELATIVE_CAUSAL, 0 where key and query meet. The model's "
-      "own "
-      "code adds ",
+      "own code adds ",
       own->text,
       ": other numbers, with the same softmax but for roundings. A spec with that form "
       "gives them."));

@@ -126,8 +126,9 @@ constexpr std::array kRuleTable = {
              "The base is not in the file; the family's default is used.",
              "None: whether the model has the default is not said."},
     RuleInfo{Rule::kThetaDefaultedScaled, "theta-defaulted-scaled", kWarning,
-             "The base is not in the file, and the default of 10000 stands beside a llama3, YaRN "
-             "or LongRoPE scaling: few such models have it.",
+             "The base is not in the file, and the default of 10000 stands beside a llama3, "
+             "LongRoPE or YaRN scaling (YaRN: of a model trained for more than Llama 2's 4096 "
+             "positions): few such models have it.",
              "None: whether the model has the default is not said."},
     RuleInfo{Rule::kThetaMismatch, "theta-mismatch", kError,
              "The old and the new place of the base hold different values: readers disagree.",

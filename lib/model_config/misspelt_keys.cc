@@ -28,10 +28,10 @@ constexpr absl::string_view kOtherLengths =
     "n_positions max_seq_len n_ctx seq_length max_sequence_length "
     "model_max_length";
 
-// One slip in a name of so many letters, two (rope_tetha) in a longer one; a shorter name is too
-// near to others.
+// One slip in a name of so many letters, two in a longer one, or where they are the same letters
+// (rope_tetha, but not rope_beta); a shorter name is too near to others.
 constexpr size_t kOneSlip = 8;
-constexpr size_t kTwoSlips = 9;
+constexpr size_t kTwoSlips = 16;
 // No key of ours comes near; it bounds the work on a hostile one.
 constexpr size_t kMaxLetters = 64;
 
@@ -46,9 +46,11 @@ std::string Letters(absl::string_view key) {
 
 bool IsNearMiss(absl::string_view key, absl::string_view name) {
   if (key == name || key.size() > kMaxLetters) return false;
-  const std::string letters = Letters(name);
-  const size_t most = letters.size() >= kTwoSlips ? 2 : letters.size() >= kOneSlip ? 1 : 0;
-  return EditDistance(Letters(key), letters) <= most;
+  const std::string letters = Letters(key);
+  const std::string right = Letters(name);
+  const bool two = right.size() >= kTwoSlips || absl::c_is_permutation(letters, right);
+  const size_t most = right.size() < kOneSlip ? 0 : two ? 2 : 1;
+  return EditDistance(letters, right) <= most;
 }
 
 // As the map or the number that the right key holds; empty where it is nothing to paste.
@@ -62,12 +64,12 @@ std::string ValueText(const JsonValue& value, bool is_map) {
 void Note(const Tower& tower, const JsonValue& value, absl::string_view right, absl::string_view in,
           const std::string& text) {
   const std::string fix = text.empty() || value.in_overrides() ? "" : MemberText(right, text);
-  tower.findings.Add(
-      Rule::kKeyMisspelt, value,
-      {.message = absl::StrCat("Nobody reads ", value.key(), ", and ", right, " is not in the ", in,
-                               ": the one is most likely meant for the other."),
-       .expected = std::string(right),
-       .fix = fix});
+  tower.findings.Add(Rule::kKeyMisspelt, value,
+                     {.message = absl::StrCat("No reader known here reads ", value.key(), ", and ",
+                                              right, " is not in the ", in,
+                                              ": the one is most likely meant for the other."),
+                      .expected = std::string(right),
+                      .fix = fix});
 }
 
 // Names of one thing, best first, and others that some readers have for it.

@@ -53,7 +53,7 @@ void NoteMissingSections(const ScalingInput& input, const std::vector<int64_t>& 
       {.message = absl::StrCat(
            key,
            " is not in the file: vLLM takes that for positions of one axis, and gives images "
-           "those of text; transformers 4 fails on it in Qwen2-VL. ",
+           "those of text. ",
            sections[0] == 0 ? "One axis is used here."
                             : absl::StrCat("The family's own, ", absl::StrJoin(sections, ", "),
                                            ", are used here.")),

@@ -100,11 +100,16 @@ class ThetaRule {
            (group_.layer_type == "all" || rule == LayerRule::kFullOnly);
   }
 
-  // A scaling of the file whose models were mostly given a larger base too.
+  // A scaling of the file whose models were mostly given a larger base too. (Those of Llama 2,
+  // trained with 10000 for 4096 positions, were given YaRN alone.)
   bool IsScaledFar() const {
+    constexpr double kLengthOfLlama2 = 4096;
     const JsonValue type = FirstOf(group_.keys.map, "rope_type type");
-    return IsGiven(type) && type.is_string() &&
-           HasName("llama3 yarn deepseek_yarn telechat3-yarn longrope su", type.string());
+    if (!IsGiven(type) || !type.is_string()) return false;
+    const JsonValue trained = group_.keys.map["original_max_position_embeddings"];
+    const bool is_short = trained.is_number() && trained.number() <= kLengthOfLlama2;
+    return HasName("llama3 longrope su", type.string()) ||
+           (HasName("yarn deepseek_yarn telechat3-yarn", type.string()) && !is_short);
   }
 
   absl::StatusOr<double> Default() {

@@ -51,11 +51,12 @@ enum class RotationLayout {
 // kSinCosError each, two multiplications (2^-52 of the modulus each: with fused
 // multiply-adds a complex product is within two roundings), the scale (EXACT; 2^-53) or
 // TurnByDelta's roundings and what it leaves out (FLOAT32; 5·2^-53). Relative to the
-// value itself, not to the scale, where no term cancels: there a cosine is at least
-// 0.7, and a sine a sum of terms of one sign.
+// value itself, not to the scale, of a sine where no term cancels: it is a sum of terms of
+// one sign. (That angles are reduced adds 2^-60 at most.)
 constexpr double RotatedError(bool exact) {
-  return 3 * kSinCosError + 2 * 0x1p-52 + (exact ? 0x1p-53 : 5 * 0x1p-53);
+  return 3 * kSinCosError + 2 * 0x1p-52 + (exact ? 0x1p-53 : 5 * 0x1p-53) + 3 * 0x1p-60;
 }
+static_assert(0x1p-60 >= kReductionError * kMaxAngle);
 
 // Largest FLOAT32 angle that is rotated: its rounding to float32 then moves it by
 // at most 2^-8, for which a short series serves. Shorter ones serve up to the others.

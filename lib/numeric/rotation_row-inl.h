@@ -62,10 +62,11 @@ HWY_INLINE Block MakeBlock(const RotationJob& job, int64_t pair, int64_t base, f
 
   const double scale = job.exact ? job.scale : 1.0;
   const VD s = hn::Set(d, scale);
-  // In the first eighth of a turn no term cancels another.
+  // In the first eighth of a turn no term of a sine cancels another.
   const VD last = hn::Set(d, static_cast<double>(base + BlockRows(job)));
-  const VD near_zero =
-      hn::Set(d, std::max(scale * LeastRotated(job.exact), static_cast<double>(min_normal)));
+  constexpr double kRoundedUp = 1 + 0x1p-22;  // values in float32 are compared with it
+  const VD near_zero = hn::Set(
+      d, std::max(scale * LeastRotated(job.exact) * kRoundedUp, static_cast<double>(min_normal)));
   const VD far_from_zero = hn::Set(d, static_cast<double>(min_normal));
   const auto least = [&](VD turns) HWY_ATTR {
     const auto small = hn::Lt(hn::Mul(hn::Abs(turns), last), hn::Set(d, base < 0 ? 0.0 : 0.125));
@@ -228,7 +229,12 @@ HWY_INLINE Rounded RoundRow(const Row& row, VF least, const Scale& scale, Closed
 }
 
 // How far the values may lie from the exact ones; `scale` is theirs.
-HWY_INLINE Pair ErrorsOf(const Pair& values, VF least, bool exact, double scale) {
+HWY_INLINE Pair CosErrors(bool exact, double scale) {
+  const VD error = hn::Set(DD(), RotatedError(exact) * scale);
+  return {error, error};
+}
+
+HWY_INLINE Pair SinErrors(const Pair& values, VF least, bool exact, double scale) {
   const DD d;
   const Pair leasts = Promote(least);
   const auto error = [&](VD value, VD smallest) HWY_ATTR {
@@ -243,13 +249,13 @@ HWY_INLINE Pair ErrorsOf(const Pair& values, VF least, bool exact, double scale)
 // that the quick tests leave open they do.
 HWY_INLINE bool RoundsOneWay(const Row& row, VF least, bool exact, double scale) {
   const DU du;
-  const auto rounds_one_way = [&](const Pair& v) HWY_ATTR {
-    const Pair errors = ErrorsOf(v, least, exact, scale);
+  const auto rounds_one_way = [&](const Pair& v, const Pair& errors) HWY_ATTR {
     const VF from = Demote({hn::Sub(v.low, errors.low), hn::Sub(v.high, errors.high)});
     const VF to = Demote({hn::Add(v.low, errors.low), hn::Add(v.high, errors.high)});
     return hn::Eq(hn::BitCast(du, from), hn::BitCast(du, to));
   };
-  return hn::AllTrue(du, hn::And(rounds_one_way(row.cos), rounds_one_way(row.sin)));
+  return hn::AllTrue(du, hn::And(rounds_one_way(row.cos, CosErrors(exact, scale)),
+                                 rounds_one_way(row.sin, SinErrors(row.sin, least, exact, scale))));
 }
 
 HWY_INLINE std::array<double, kFloats> LanesOf(const Pair& v) {
@@ -278,8 +284,8 @@ HWY_NOINLINE void SettleRow(const RotationJob& job, const Block& block, int64_t 
   const double scale = job.exact ? job.scale : 1.0;
   const auto cosines = LanesOf(row.cos);
   const auto sines = LanesOf(row.sin);
-  const auto cos_errors = LanesOf(ErrorsOf(row.cos, block.least, job.exact, scale));
-  const auto sin_errors = LanesOf(ErrorsOf(row.sin, block.least, job.exact, scale));
+  const auto cos_errors = LanesOf(CosErrors(job.exact, scale));
+  const auto sin_errors = LanesOf(SinErrors(row.sin, block.least, job.exact, scale));
   std::array<uint8_t, 8> bytes = {};
   hn::StoreMaskBits(DF(), hn::Not(closed.lanes()), bytes.data());
   for (uint32_t bits = bytes[0] | uint32_t{bytes[1]} << 8; bits != 0; bits &= bits - 1) {

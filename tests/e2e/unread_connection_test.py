@@ -105,11 +105,11 @@ class UnreadConnectionTest(unittest.TestCase):
 
     def test_bursts_from_a_unix_socket_are_no_trickle(self):
         """Between them its queue is always as full as the last time that somebody looked."""
-        with programs.server("--stall-timeout", "1") as addresses:
+        with programs.server("--stall-timeout", "3") as addresses:
             with unix_connection(addresses[1]) as connection, unread_stream(connection):
-                for _ in range(16):
+                for _ in range(12):
                     self.assertEqual(len(connection.recv(3 << 20, socket.MSG_WAITALL)), 3 << 20)
-                    time.sleep(0.3)
+                    time.sleep(0.9)
 
 
 if __name__ == "__main__":

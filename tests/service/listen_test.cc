@@ -133,7 +133,8 @@ TEST_F(ListenTest, AHostsNameTakesAFreePortToo) {
 }
 
 TEST_F(ListenTest, AHostThatIsNotThereIsNamed) {
-  for (const char* address : {"203.0.113.1:0", "no-such-host.invalid:0"}) {
+  for (const std::string& address :
+       {std::string("203.0.113.1:0"), std::string(64, 'x') + ".invalid:0"}) {
     const auto server = Server::Start(ListeningOn({address}));
     EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(std::string(server.status().message()), HasSubstr(address));

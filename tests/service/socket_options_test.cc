@@ -86,9 +86,17 @@ TEST(SocketOptionsTest, AUnixSocketHoldsMoreOnItsWay) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
   const FileDescriptor one(ends[0]);
   const FileDescriptor other(ends[1]);
-  const int before = OptionOf(one, SOL_SOCKET, SO_SNDBUF);
+  const auto set = [&](int bytes) {
+    EXPECT_EQ(setsockopt(one.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)), 0);
+    return OptionOf(one, SOL_SOCKET, SO_SNDBUF);
+  };
+  const int small = set(8 << 10);
   SetSocketOptions(one.get());
-  EXPECT_GT(OptionOf(one, SOL_SOCKET, SO_SNDBUF), before);
+  EXPECT_GT(OptionOf(one, SOL_SOCKET, SO_SNDBUF), small);
+
+  const int large = set(4 << 20);  // or what the system allows
+  SetSocketOptions(one.get());
+  EXPECT_GE(OptionOf(one, SOL_SOCKET, SO_SNDBUF), large);
 }
 
 TEST(SocketOptionsTest, WhatIsNoSocketIsLeftAlone) { SetSocketOptions(-1); }

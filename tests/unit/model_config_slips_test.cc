@@ -75,10 +75,11 @@ TEST(LostBaseTest, AGuessedDefaultWasOfferedAsAFix) {
 }
 
 TEST(LostBaseTest, ADefaultBesideAScalingWasANote) {
-  const auto model = [](const char* type) {
+  const auto model = [](const char* type, int trained = 8192) {
     return ModelWith("llama", absl::StrCat(R"("rope_scaling": {"factor": 4.0, "rope_type": ")",
                                            type, R"(", "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0, "original_max_position_embeddings": 2048})"));
+        "high_freq_factor": 4.0, "original_max_position_embeddings": )",
+                                           trained, "}"));
   };
   for (const char* type : {"llama3", "yarn"}) {
     EXPECT_THAT(Said(model(type), "theta-defaulted-scaled"), ElementsAre("warning /rope_theta -> "))
@@ -87,6 +88,8 @@ TEST(LostBaseTest, ADefaultBesideAScalingWasANote) {
   for (const char* type : {"linear", "dynamic", "default"}) {
     EXPECT_THAT(Said(model(type), "theta-defaulted"), ElementsAre("note /rope_theta -> ")) << type;
   }
+  // Llama 2's was 10000, and YaRN did not change it.
+  EXPECT_THAT(Said(model("yarn", 4096), "theta-defaulted"), ElementsAre("note /rope_theta -> "));
   // A class with a scaling and a base of its own.
   EXPECT_THAT(Said(ModelWith("gpt_oss", ""), "theta-defaulted-scaled"), IsEmpty());
 }

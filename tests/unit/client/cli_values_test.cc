@@ -112,7 +112,8 @@ TEST(ServerAddressTest, APortIsNotWrappedAndNotGuessed) {
   for (const char* address :
        {"127.0.0.1:99999", "127.0.0.1:65536", "127.0.0.1:4294967297", "127.0.0.1:0", "localhost",
         "localhost:", ":50051", "localhost:+1", "localhost: 1", "localhost:1e3", "::1:50051",
-        "[]:1", "[::1]", "http://localhost:50051", "https://localhost", "unix:", "/run/socket"}) {
+        "[]:1", "[::1]", "[localhost:1", "[localhost]:1", "http://localhost:50051",
+        "https://localhost", "unix:", "/run/socket"}) {
     const absl::Status status = CheckServerAddress(address);
     EXPECT_EQ(ExitCodeOf(status), kUsage) << address;
     EXPECT_EQ(status.message(),

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/service/test_server.h"
@@ -133,8 +134,8 @@ TEST_F(ListenTest, AHostsNameTakesAFreePortToo) {
 }
 
 TEST_F(ListenTest, AHostThatIsNotThereIsNamed) {
-  for (const std::string& address :
-       {std::string("203.0.113.1:0"), std::string(64, 'x') + ".invalid:0"}) {
+  const std::string no_name = absl::StrCat(std::string(64, 'x'), ".invalid:0");  // of 63 at most
+  for (const std::string& address : {std::string("203.0.113.1:0"), no_name}) {
     const auto server = Server::Start(ListeningOn({address}));
     EXPECT_EQ(server.status().code(), absl::StatusCode::kUnavailable);
     EXPECT_THAT(std::string(server.status().message()), HasSubstr(address));

@@ -57,8 +57,7 @@ absl::Status CheckLists(const MaskInputs& inputs, const Grid& grid, const v1::To
     RETURN_IF_ERROR(CheckInRange(absl::StrCat(kTokens, ".padding_mask[", i, "]"),
                                  int64_t{tokens.padding_mask(i)}, 0, 1));
   }
-  if (inputs.queries_are_tokens &&
-      grid.query_offset + grid.query_length > grid.key_length) {
+  if (inputs.queries_are_tokens && grid.query_offset + grid.query_length > grid.key_length) {
     return FieldError(
         absl::StrCat(kTokens, ".attention_grid"),
         absl::StrCat("the last query must be one of the key_length (", grid.key_length,

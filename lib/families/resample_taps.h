@@ -21,8 +21,8 @@
 namespace posenc {
 
 struct ResampleAxis {
-  int64_t size = 1;      // samples; >= 1
-  int64_t new_size = 1;  // >= 1
+  int64_t size = 1;                                         // samples; >= 1
+  int64_t new_size = 1;                                     // >= 1
   v1::ResampleKernel kernel = v1::RESAMPLE_KERNEL_BICUBIC;  // or BILINEAR
   bool antialias = false;
   bool align_corners = false;  // not with the next or the one before

@@ -66,12 +66,11 @@ absl::StatusOr<Positions> ResolveIds(const v1::Selection& selection, int64_t min
 
 int64_t ExplicitCoordinates(const v1::Selection& selection) {
   const v1::TokenGrid& tokens = selection.token_grid();
-  int64_t count = int64_t{selection.position_ids().ids_size()} +
-                  selection.points().coordinates_size() +
-                  static_cast<int64_t>(selection.token_mask().valid().size()) +
-                  tokens.padding_mask_size() + tokens.sequence_ids_size() +
-                  tokens.packed_position_ids_size() + tokens.block_ids_size() +
-                  selection.sequences().values_size();
+  int64_t count =
+      int64_t{selection.position_ids().ids_size()} + selection.points().coordinates_size() +
+      static_cast<int64_t>(selection.token_mask().valid().size()) + tokens.padding_mask_size() +
+      tokens.sequence_ids_size() + tokens.packed_position_ids_size() + tokens.block_ids_size() +
+      selection.sequences().values_size();
   for (const auto& axis : selection.axis_position_ids().axes()) count += axis.ids_size();
   return count;
 }

@@ -161,9 +161,9 @@ ParsedOptions ParseOptions(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // CLI11 names them from the last to the first.
-    const std::vector<std::string> unexpected = app.remaining();
+    // CLI11's own text names them from the last to the first.
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+      const std::vector<std::string> unexpected = app.remaining();
       return {std::nullopt, kWrongUsage,
               absl::StrCat("posenc-server: not expected: ", absl::StrJoin(unexpected, " "),
                            "\nRun with --help for more information.\n")};

@@ -24,11 +24,10 @@
 #include "client/cli/names.h"
 #include "client/cli/output_file.h"
 #include "client/cli/report.h"
+#include "lib/model_config/fact_place.h"
 
 namespace posenc::cli {
 namespace {
-
-constexpr char kFactPlace[] = "type.googleapis.com/posenc.v1.FactPlace";
 
 // The models that an argument names: itself, or every config.json below a folder, but for what
 // lies in folders whose names begin with a dot (.git, .cache): nobody's own models.
@@ -89,13 +88,10 @@ v1::Finding RefusedFinding(const absl::Status& status) {
   finding.set_severity(v1::SEVERITY_ERROR);
   finding.set_rule("config-refused");
   finding.set_message(MessageOf(status));
-  const auto payload = status.GetPayload(kFactPlace);
+  const auto payload = status.GetPayload(kFactPlaceUrl);
   v1::FactPlace place;
   if (!payload || !place.ParseFromString(std::string(*payload))) return finding;
-  finding.set_pointer(place.pointer());
-  finding.set_line(place.line());
-  finding.set_column(place.column());
-  finding.set_in_overrides(place.in_overrides());
+  PointAt(place, &finding);
   finding.set_found(place.found());
   finding.set_expected(place.expected());
   return finding;

@@ -39,20 +39,10 @@ EncodingPairs PairEncodings(const v1::ResolveModelConfigResponse& base,
   return pairs;
 }
 
-const v1::FactPlace* FindPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact) {
-  for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() == fact) return &place;
-  }
-  return nullptr;
-}
-
 bool SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::Finding* finding) {
   const v1::FactPlace* place = FindPlace(encoding, fact);
   if (place == nullptr) return false;
-  finding->set_pointer(place->pointer());
-  finding->set_line(place->line());
-  finding->set_column(place->column());
-  finding->set_in_overrides(place->in_overrides());
+  PointAt(*place, finding);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "lib/model_config/fact_place.h"
 #include "posenc/v1/model_config.pb.h"
 
 namespace posenc::cli {
@@ -19,9 +20,6 @@ struct EncodingPairs {
 };
 EncodingPairs PairEncodings(const v1::ResolveModelConfigResponse& base,
                             const v1::ResolveModelConfigResponse& model);
-
-// The place of a fact; null where the file has none.
-const v1::FactPlace* FindPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact);
 
 // Where the file says `fact` of the encoding (FactPlace), or lacks it. False when it says nothing.
 bool SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view fact, v1::Finding* finding);

@@ -17,10 +17,10 @@ inline constexpr uint64_t kHugePage = uint64_t{2} << 20;
 // Thread-compatible.
 class FileMapping {
  public:
-  // For reading, shared with all who have the file. nullopt when the system refuses;
-  // errno says why.
-  // REQUIRES: offset is a multiple of kHugePage, and so is the address of bytes() then;
-  // the file reaches to offset + bytes; bytes > 0.
+  // For reading, shared with all who have the file, at an address that is a multiple of
+  // kHugePage. nullopt when the system refuses; errno says why.
+  // REQUIRES: offset is a multiple of kHugePage; the file reaches to offset + bytes;
+  // bytes > 0.
   static std::optional<FileMapping> Map(int fd, uint64_t offset, uint64_t bytes);
   ~FileMapping();
 

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "lib/model_config/fact_place.h"
 
 namespace posenc {
 namespace {
@@ -39,13 +40,9 @@ void AddAlibiNote(const v1::ResolvedEncoding& encoding,
   v1::Finding& finding = *findings->Add();
   finding.set_severity(v1::SEVERITY_NOTE);
   finding.set_rule("alibi-form");
-  for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() != "kind") continue;
-    finding.set_pointer(place.pointer());
-    finding.set_line(place.line());
-    finding.set_column(place.column());
-    finding.set_found(place.found());
-    finding.set_in_overrides(place.in_overrides());
+  if (const v1::FactPlace* place = FindPlace(encoding, "kind")) {
+    PointAt(*place, &finding);
+    finding.set_found(place->found());
   }
   finding.set_message(absl::StrCat(
       "This bias is of form ALIBI_FORM_RELATIVE_CAUSAL, 0 where key and query meet. The model's "

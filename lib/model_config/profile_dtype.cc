@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "lib/model_config/fact_place.h"
 
 namespace posenc {
 namespace {
@@ -62,13 +63,9 @@ void Note(absl::string_view says, absl::string_view rule, v1::DType dtype,
   finding->set_rule("profile-dtype");
   finding->set_message(absl::StrCat("The config says ", says, ": ", rule, ". This table is ",
                                     NameOf(dtype), "; name the dtype for another."));
-  for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() != "dtype") continue;
-    finding->set_pointer(place.pointer());
-    finding->set_line(place.line());
-    finding->set_column(place.column());
-    finding->set_found(place.found());
-    finding->set_in_overrides(place.in_overrides());
+  if (const v1::FactPlace* place = FindPlace(encoding, "dtype")) {
+    PointAt(*place, finding);
+    finding->set_found(place->found());
   }
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/message.h"
+#include "lib/model_config/fact_place.h"
 #include "posenc/v1/encoding.pb.h"
 
 namespace posenc {
@@ -233,21 +234,14 @@ bool IsOf(absl::string_view stack, absl::string_view profile) {
 }
 
 // At the key, or where it would stand: in the map.
-void SetPlace(const v1::ResolvedEncoding& encoding, absl::string_view scaling,
-              absl::string_view key, v1::Finding* finding) {
-  const auto set = [&](const v1::FactPlace& place, std::string pointer) {
-    finding->set_pointer(std::move(pointer));
-    finding->set_line(place.line());
-    finding->set_column(place.column());
-    finding->set_in_overrides(place.in_overrides());
-  };
+void SetKeyPlace(const v1::ResolvedEncoding& encoding, absl::string_view scaling,
+                 absl::string_view key, v1::Finding* finding) {
   if (const v1::FactPlace* place = PlaceOf(encoding, scaling, key)) {
-    set(*place, place->pointer());
+    PointAt(*place, finding);
     finding->set_found(place->found());
-    return;
-  }
-  for (const v1::FactPlace& place : encoding.places()) {
-    if (place.fact() == "scaling") set(place, absl::StrCat(place.pointer(), "/", key));
+  } else if (const v1::FactPlace* map = FindPlace(encoding, "scaling")) {
+    PointAt(*map, finding);
+    finding->set_pointer(absl::StrCat(map->pointer(), "/", key));
   }
 }
 
@@ -271,7 +265,7 @@ void AddLongRopeFinding(absl::string_view profile, const v1::ResolvedEncoding& e
     v1::Finding* finding = findings->Add();
     finding->set_severity(v1::SEVERITY_NOTE);
     finding->set_rule("profile-longrope-rows");
-    SetPlace(encoding, "longrope", "original_max_position_embeddings", finding);
+    SetKeyPlace(encoding, "longrope", "original_max_position_embeddings", finding);
     finding->set_message(absl::StrCat(use.profile, " ", use.before,
                                       longrope.original_max_position_embeddings(), use.after, ". ",
                                       RowsOfTable(longrope)));
@@ -289,7 +283,7 @@ void AddProfileFindings(absl::string_view profile, const v1::ResolvedEncoding& e
     v1::Finding* finding = findings->Add();
     finding->set_severity(v1::SEVERITY_NOTE);
     finding->set_rule("profile-ignores-key");
-    SetPlace(encoding, row.scaling, row.key, finding);
+    SetKeyPlace(encoding, row.scaling, row.key, finding);
     if (row.heed == Heed::kOtherwise) {
       finding->set_message(absl::StrCat(row.profile, " heeds ", row.key, " of rope_type ",
                                         row.scaling, " in its own way: it ", row.effect,

@@ -23,7 +23,8 @@ ALLOWED = {
     "client": {"posenc", "client", "lib/hash", "lib/memory", "lib/base/file_descriptor.h"},
     "client/embedded": {"posenc", "client", "client/embedded", "lib/engine"},
     "client/cli": {"posenc", "client", "client/embedded", "client/cli", "lib/numeric",
-                   "lib/base/edit_distance.h", "lib/model_config/findings.h", "lib/model_config/profile.h"},
+                   "lib/base/edit_distance.h", "lib/model_config/fact_place.h",
+                   "lib/model_config/findings.h", "lib/model_config/profile.h"},
 }
 NO_PROTO = {"lib/hash", "lib/memory", "lib/numeric", "lib/cache"}
 NO_GRPC = {"lib/base", "lib/hash", "lib/memory", "lib/numeric", "lib/families",

@@ -37,6 +37,12 @@ def run(*arguments, env=None, **options):
                           check=False, **options)
 
 
+def describe(*arguments, **options):
+    result = run("describe", *arguments, **options)
+    assert result.returncode == DONE, result.stderr.decode()
+    return json.loads(result.stdout)
+
+
 def table_bytes(*arguments):
     """The raw bytes of a table."""
     result = run("table", *arguments, "-o", "-")

@@ -57,12 +57,29 @@ std::string ModelWith(absl::string_view model_type, absl::string_view more) {
                       R"("max_position_embeddings": 8192)", more.empty() ? "" : ", ", more, "}");
 }
 
+std::string CompositeWith(absl::string_view model_type, absl::string_view part,
+                          absl::string_view config) {
+  return absl::StrCat(R"({"model_type": ")", model_type,
+                      R"(", "text_config": {"model_type": "llama",
+      "hidden_size": 2048, "num_attention_heads": 16, "rope_theta": 10000}, ")",
+                      part, R"(": )", config, "}");
+}
+
 std::string ReadConfig(absl::string_view name) {
   std::ifstream file(absl::StrCat(POSENC_TEST_DATA, "/golden/configs/", name));
   EXPECT_TRUE(file.good()) << name;
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+std::vector<v1::ResolvedEncoding> TowerOf(const v1::ResolveModelConfigResponse& response,
+                                          absl::string_view tower) {
+  std::vector<v1::ResolvedEncoding> encodings;
+  for (const v1::ResolvedEncoding& encoding : response.encodings()) {
+    if (encoding.tower() == tower) encodings.push_back(encoding);
+  }
+  return encodings;
 }
 
 const v1::Finding* FindingOf(const v1::ResolveModelConfigResponse& response,

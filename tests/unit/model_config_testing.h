@@ -3,6 +3,7 @@
 #define POSENC_TESTS_UNIT_MODEL_CONFIG_TESTING_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -28,8 +29,16 @@ v1::ResolvedEncoding TheEncoding(absl::string_view config_json);
 // {"model_type": model_type, <a 4096 x 32 model of 8192 positions>, more}.
 std::string ModelWith(absl::string_view model_type, absl::string_view more);
 
+// A composite of a text model and `config`, nested under `part`.
+std::string CompositeWith(absl::string_view model_type, absl::string_view part,
+                          absl::string_view config);
+
 // A file of tests/golden/configs.
 std::string ReadConfig(absl::string_view name);
+
+// The encodings of one tower of a composite.
+std::vector<v1::ResolvedEncoding> TowerOf(const v1::ResolveModelConfigResponse& response,
+                                          absl::string_view tower);
 
 // The finding of that rule; null when there is none.
 const v1::Finding* FindingOf(const v1::ResolveModelConfigResponse& response,

@@ -1,5 +1,5 @@
-// Parts of composites: the towers of images and sound, and what is left out of them. Sources are
-// the configuration and modeling files of transformers 5 (read 2026-11).
+// Parts of composites that see: the towers of images. Sources are the configuration and modeling
+// files of transformers 5 (read 2026-11).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,33 +18,13 @@
 namespace posenc {
 namespace {
 
+using ::posenc::testing::CompositeWith;
 using ::posenc::testing::FindingOf;
-using ::posenc::testing::ModelWith;
 using ::posenc::testing::Refusal;
 using ::posenc::testing::Resolved;
 using ::posenc::testing::TheEncoding;
+using ::posenc::testing::TowerOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-
-// The encodings of one tower of a composite.
-std::vector<v1::ResolvedEncoding> TowerOf(const v1::ResolveModelConfigResponse& response,
-                                          const std::string& tower) {
-  std::vector<v1::ResolvedEncoding> encodings;
-  for (const v1::ResolvedEncoding& encoding : response.encodings()) {
-    if (encoding.tower() == tower) encodings.push_back(encoding);
-  }
-  return encodings;
-}
-
-// A composite of a text model and this vision tower.
-std::string With(absl::string_view root, absl::string_view part, absl::string_view config) {
-  return absl::StrCat(R"({"model_type": ")", root, R"(", "text_config": {"model_type": "llama",
-      "hidden_size": 2048, "num_attention_heads": 16, "rope_theta": 10000}, ")",
-                      part, R"(": )", config, "}");
-}
-
-// Images -----------------------------------------------------------------------------------------
 
 TEST(TowersTest, Sam3WasReadAsARopeOfText) {
   const auto response = Resolved(
@@ -112,9 +92,9 @@ TEST(TowersTest, VisionTowersWereUnknownUnderTheirOwnNames) {
     // Where it says its type, and where only the model around it does.
     for (const bool named : {true, false}) {
       const std::string name = named ? absl::StrCat(R"("model_type": ")", type, "\", ") : "";
-      const auto response = Resolved(
-          With(root, "vision_config",
-               absl::StrCat("{", name, R"("hidden_size": 1152, "num_attention_heads": 16})")));
+      const auto response = Resolved(CompositeWith(
+          root, "vision_config",
+          absl::StrCat("{", name, R"("hidden_size": 1152, "num_attention_heads": 16})")));
       ASSERT_EQ(TowerOf(response, "vision").size(), 1u) << root << " " << type;
       EXPECT_EQ(TowerOf(response, "vision")[0].spec().axial_rope().preset(), preset) << root;
       EXPECT_EQ(FindingOf(response, "tower-unknown"), nullptr) << root;
@@ -126,10 +106,10 @@ TEST(TowersTest, VisionTowersWereUnknownUnderTheirOwnNames) {
 // and 14.
 TEST(TowersTest, MergedSquaresThatAFileLeavesOutWereSaidToBeNone) {
   const auto tower = [](const char* root, const char* more) {
-    return TowerOf(
-               Resolved(With(root, "vision_config",
-                             absl::StrCat(R"({"hidden_size": 1280, "num_heads": 16)", more, "}"))),
-               "vision")
+    return TowerOf(Resolved(CompositeWith(
+                       root, "vision_config",
+                       absl::StrCat(R"({"hidden_size": 1280, "num_heads": 16)", more, "}"))),
+                   "vision")
         .at(0);
   };
   for (const char* root : {"qwen2_vl", "qwen2_5_vl", "qwen3_vl"}) {
@@ -146,8 +126,8 @@ TEST(TowersTest, MergedSquaresThatAFileLeavesOutWereSaidToBeNone) {
 // image; get_vision_position_ids goes through MiniMax M3's squares too.
 TEST(TowersTest, PatchesOfSomeTowersStoodInTheOrderOfAnother) {
   const auto spec = [](const char* root) {
-    const auto response =
-        Resolved(With(root, "vision_config", R"({"hidden_size": 1280, "num_attention_heads": 16,
+    const auto response = Resolved(
+        CompositeWith(root, "vision_config", R"({"hidden_size": 1280, "num_attention_heads": 16,
                                                  "image_size": 2016, "patch_size": 14})"));
     return Canonicalize(TowerOf(response, "vision").at(0).spec()).value().proto().axial_rope();
   };
@@ -176,8 +156,8 @@ TEST(TowersTest, MiniMaxM3sVisionTowerWasReadAsClips) {
 
 // Step3p7VisionModel: rows, then columns, no merged squares; width and heads are the hub's names.
 TEST(TowersTest, Step3p7sVisionTowerWasUnknown) {
-  const auto response =
-      Resolved(With("step3p7", "vision_config", R"({"width": 1536, "heads": 16, "layers": 47})"));
+  const auto response = Resolved(
+      CompositeWith("step3p7", "vision_config", R"({"width": 1536, "heads": 16, "layers": 47})"));
   const v1::AxialRopeSpec spec = TowerOf(response, "vision").at(0).spec().axial_rope();
   EXPECT_EQ(spec.preset(), v1::AXIAL_ROPE_PRESET_QWEN_VL);
   EXPECT_EQ(spec.head_dim(), 96);
@@ -217,8 +197,8 @@ TEST(TowersTest, RowsOfMuseGlimmerAndSam3AreThoseOfTheirFormulas) {
 
 // MuseGlimmerVisionModel: columns first, counted from 1, windows of pos_emb_height patches.
 TEST(TowersTest, MuseGlimmersVisionTowerWasUnknown) {
-  const auto response =
-      Resolved(With("muse_glimmer", "vision_config", R"({"model_type": "muse_glimmer_vision"})"));
+  const auto response = Resolved(
+      CompositeWith("muse_glimmer", "vision_config", R"({"model_type": "muse_glimmer_vision"})"));
   const v1::AxialRopeSpec spec = TowerOf(response, "vision").at(0).spec().axial_rope();
   EXPECT_EQ(spec.head_dim(), 96);
   ASSERT_EQ(spec.axes_size(), 2);
@@ -230,12 +210,12 @@ TEST(TowersTest, MuseGlimmersVisionTowerWasUnknown) {
 }
 
 TEST(TowersTest, LearnedGridsOfMllamaAndCosmosWereUnknown) {
-  const auto mllama = Resolved(With("mllama", "vision_config",
-                                    R"({"model_type": "mllama_vision_model", "image_size": 560})"));
+  const auto mllama = Resolved(CompositeWith(
+      "mllama", "vision_config", R"({"model_type": "mllama_vision_model", "image_size": 560})"));
   EXPECT_EQ(TowerOf(mllama, "vision").at(0).learned().rows(), 1601);
   EXPECT_EQ(TowerOf(mllama, "vision").at(0).variant(), "gated_tiles");
-  const auto cosmos =
-      Resolved(With("cosmos3_edge", "vision_config", R"({"model_type": "cosmos3_edge_vision"})"));
+  const auto cosmos = Resolved(
+      CompositeWith("cosmos3_edge", "vision_config", R"({"model_type": "cosmos3_edge_vision"})"));
   EXPECT_EQ(TowerOf(cosmos, "vision").at(0).learned().rows(), 256);
 }
 
@@ -274,159 +254,6 @@ TEST(TowersTest, EomtDinov3WasUnknown) {
   const auto encoding = TheEncoding(R"({"model_type": "eomt_dinov3", "hidden_size": 1024,
       "num_attention_heads": 16, "rope_parameters": {"rope_theta": 100.0}})");
   EXPECT_EQ(encoding.spec().axial_rope().preset(), v1::AXIAL_ROPE_PRESET_DINOV3);
-}
-
-// Text -------------------------------------------------------------------------------------------
-
-TEST(TowersTest, CohereCompassPairedAdjacentChannels) {
-  const auto encoding = TheEncoding(
-      ModelWith("cohere_compass_text", R"("num_hidden_layers": 1, "layer_types": ["full_attention"],
-         "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 50000}})"));
-  EXPECT_EQ(encoding.spec().rope().pairing(), v1::PAIRING_HALF);
-  EXPECT_EQ(encoding.mrope().scheme(), "interleaved");
-}
-
-TEST(TowersTest, CohereCompassWithoutSectionsWasRefusedForAMapThatItHasNot) {
-  EXPECT_EQ(Refusal(ModelWith("cohere_compass_text", R"("num_hidden_layers": 1, "head_dim": 64)")),
-            "config_json/rope_parameters: is required, with an mrope_section in it: the family's "
-            "own, 24, 20, 20, does not sum to the 32 frequencies of a head");
-}
-
-TEST(TowersTest, ModernBertsDecoderWasAnEncoder) {
-  EXPECT_EQ(Resolved(ModelWith("modernbert-decoder", "")).encodings(0).tower(), "text");
-}
-
-TEST(TowersTest, DeepseeksIndexerWasNotSpokenOf) {
-  EXPECT_EQ(TheEncoding(ModelWith("deepseek_v32", "")).variant(), "indexer_half");
-  EXPECT_THAT(TheEncoding(ModelWith("glm_moe_dsa", "")).variant(), IsEmpty());
-}
-
-TEST(TowersTest, LongT5sReachWasNotRead) {
-  const std::string model = R"({"model_type": "longt5", "num_heads": 8, "d_model": 512,
-                                "encoder_attention_type": ")";
-  const auto local = Resolved(absl::StrCat(model, R"(local"})"));
-  EXPECT_EQ(local.encodings(0).variant(), "local");
-  EXPECT_EQ(local.encodings_size(), 2);
-  const auto global =
-      Resolved(absl::StrCat(model, R"(transient-global", "global_block_size": 32})"));
-  ASSERT_EQ(global.encodings_size(), 3);
-  EXPECT_EQ(global.encodings(2).tower(), "encoder");
-  EXPECT_EQ(global.encodings(2).layer_type(), "global");
-  EXPECT_EQ(global.encodings(2).spec().t5().global_block_size(), 32);
-  EXPECT_THAT(Refusal(absl::StrCat(model, R"(full"})")), HasSubstr("local or transient-global"));
-}
-
-// Sound ------------------------------------------------------------------------------------------
-
-TEST(TowersTest, WhispersEncodersInOtherModelsWereUnknown) {
-  for (const auto& [root, type] :
-       {std::pair("qwen2_5_omni", "qwen2_5_omni_audio_encoder"),
-        std::pair("qwen3_omni_moe", "qwen3_omni_moe_audio_encoder"),
-        std::pair("voxtral", "voxtral_encoder"), std::pair("qwen2_audio", "qwen2_audio_encoder"),
-        std::pair("musicflamingo", "musicflamingo_encoder")}) {
-    const auto response = Resolved(
-        With(root, "audio_config",
-             absl::StrCat(R"({"model_type": ")", type, R"(", "max_source_positions": 750})")));
-    ASSERT_EQ(TowerOf(response, "audio").size(), 1u) << type;
-    const v1::ResolvedEncoding audio = TowerOf(response, "audio")[0];
-    EXPECT_EQ(audio.spec().sinusoidal().d_model(), 1280) << type;
-    EXPECT_EQ(audio.spec().sinusoidal().frequency_rule(), v1::FREQUENCY_RULE_T2T) << type;
-    EXPECT_EQ(audio.max_position_embeddings(), 750) << type;
-  }
-}
-
-// Speech2TextConfig: 6000 positions of sound, 1024 of text.
-// MusicgenConfig: the model proper is its decoder.
-TEST(TowersTest, MusicGensDecoderWasLeftOutInSilence) {
-  const auto response = Resolved(R"({"model_type": "musicgen",
-      "text_encoder": {"model_type": "t5", "d_model": 768, "num_heads": 12},
-      "decoder": {"model_type": "musicgen_decoder", "hidden_size": 1024,
-                  "max_position_embeddings": 2048}})");
-  ASSERT_EQ(TowerOf(response, "text").size(), 1u);
-  EXPECT_EQ(TowerOf(response, "text")[0].kind(), "sinusoidal");
-  EXPECT_EQ(TowerOf(response, "encoder").size(), 1u);
-}
-
-// T5EncoderModel: the decoder of that T5 is not in the model.
-TEST(TowersTest, MusicGensTextEncoderWasSaidToHaveADecoder) {
-  const auto response = Resolved(R"({"model_type": "musicgen",
-      "text_encoder": {"model_type": "t5", "d_model": 768, "num_heads": 12},
-      "decoder": {"model_type": "musicgen_decoder", "hidden_size": 1024}})");
-  ASSERT_EQ(response.encodings_size(), 2);
-  EXPECT_EQ(response.encodings(0).tower(), "encoder");
-  EXPECT_EQ(response.encodings(0).kind(), "t5");
-  EXPECT_EQ(response.encodings(1).tower(), "text");
-}
-
-// get_text_config finds text_encoder, decoder, generator and text_config.
-TEST(TowersTest, TheDecoderOfAnUnknownFamilyWasNotFound) {
-  const std::string decoder = R"("decoder": {"hidden_size": 512, "num_attention_heads": 8,
-                                             "rope_theta": 500000.0})";
-  const auto response = Resolved(R"({"model_type": "nobody_knows", )" + decoder +
-                                 R"(, "encoder": {"model_type": "nobody_hears"}})");
-  ASSERT_EQ(response.encodings_size(), 1);
-  EXPECT_EQ(response.encodings(0).tower(), "text");
-  EXPECT_EQ(response.encodings(0).spec().rope().rope_theta(), 5e5);
-  EXPECT_NE(FindingOf(response, "model-type-unknown"), nullptr);
-  ASSERT_NE(FindingOf(response, "tower-unknown"), nullptr);
-  EXPECT_EQ(FindingOf(response, "tower-unknown")->pointer(), "/encoder");
-  const auto pair = Resolved(R"({"model_type": "encoder-decoder", "encoder": {"model_type": "bert"},
-      "decoder": {"model_type": "bert", "hidden_size": 512, "max_position_embeddings": 512}})");
-  ASSERT_EQ(pair.encodings_size(), 1);
-  ASSERT_NE(FindingOf(pair, "tower-unknown"), nullptr);
-  EXPECT_EQ(FindingOf(pair, "tower-unknown")->message(),
-            "The decoder beside it is read as the text part; this encoder is left out.");
-  EXPECT_EQ(Refusal(R"({"model_type": "nobody_knows", "text_config": {"rope_theta": 1e4}, )" +
-                    decoder + "}"),
-            "config_json/decoder: stands beside text_config: which of them is the text part of "
-            "model_type \"nobody_knows\", which is not known here, is not said");
-}
-
-TEST(TowersTest, SpeechToTextsEncoderHadTheLengthOfItsDecoder) {
-  const auto by_class = Resolved(R"({"model_type": "speech_to_text", "d_model": 256})");
-  EXPECT_EQ(by_class.encodings(0).max_position_embeddings(), 6000);
-  EXPECT_EQ(by_class.encodings(1).max_position_embeddings(), 1024);
-  const auto by_file = Resolved(R"({"model_type": "speech_to_text", "d_model": 256,
-      "max_source_positions": 3000, "max_target_positions": 512})");
-  EXPECT_EQ(by_file.encodings(0).max_position_embeddings(), 3000);
-  EXPECT_EQ(by_file.encodings(1).max_position_embeddings(), 512);
-}
-
-// What is left out
-// ---------------------------------------------------------------------------------
-
-TEST(TowersTest, TalkersAndVocodersWereLeftOutInSilence) {
-  const auto response = Resolved(R"({"model_type": "qwen3_omni_moe",
-      "thinker_config": {"text_config": {"model_type": "qwen3_omni_moe_text", "hidden_size": 2048,
-                                         "num_attention_heads": 32, "rope_theta": 1000000}},
-      "talker_config": {"text_config": {"hidden_size": 1024, "rope_theta": 1000000},
-                        "code_predictor_config": {"hidden_size": 1024, "rope_theta": 1000000}},
-      "code2wav_config": {"hidden_size": 1024, "rope_theta": 10000}})");
-  ASSERT_EQ(response.encodings_size(), 1);
-  std::vector<std::string> pointers;
-  for (const v1::Finding& finding : response.findings()) {
-    if (finding.rule() == "tower-unknown") pointers.push_back(finding.pointer());
-  }
-  EXPECT_THAT(pointers, ElementsAre("/talker_config/text_config",
-                                    "/talker_config/code_predictor_config", "/code2wav_config"));
-}
-
-TEST(TowersTest, AMapOfTheModelsOwnIsNoPartOfIt) {
-  const auto response = Resolved(
-      ModelWith("llama", R"("rope_parameters": {"rope_type": "default", "rope_theta": 10000})"));
-  EXPECT_EQ(FindingOf(response, "tower-unknown"), nullptr);
-}
-
-// Its rope_parameters turn the features of the sound by their times.
-TEST(TowersTest, MusicFlamingosRopeOfTimesWasSaidToBeIgnored) {
-  const auto response = Resolved(R"({"model_type": "musicflamingo",
-      "text_config": {"model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28,
-                      "rope_theta": 1000000},
-      "rope_parameters": {"rope_type": "default", "rope_theta": 1200,
-                          "partial_rotary_factor": 0.2}})");
-  EXPECT_EQ(FindingOf(response, "rope-key-ignored"), nullptr);
-  ASSERT_NE(FindingOf(response, "tower-unknown"), nullptr);
-  EXPECT_EQ(FindingOf(response, "tower-unknown")->pointer(), "/rope_parameters");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "gtest/gtest.h"
 #include "lib/memory/file_mapping.h"
+#include "tests/support/huge_pages.h"
 #include "tests/support/unix_socket.h"
 
 namespace posenc::server {
@@ -49,6 +50,17 @@ TEST(MemoryFileTest, HoldsWhatWasAppendedWhateverItsPieces) {
           << size << " in pieces of " << piece;
     }
   }
+}
+
+TEST(MemoryFileTest, ItLiesInHugePagesAsFarAsItFillsThem) {
+  if (!testing::SystemMakesHugePages())
+    GTEST_SKIP() << "this system makes no huge pages of a memfd";
+  const std::string bytes = RandomBytes(2 * kHugePage + 4097);
+  const MemoryFile file = Filled(bytes, 1000003);
+  const auto mapping = FileMapping::Map(file.fd(), 0, bytes.size());
+  ASSERT_TRUE(mapping.has_value());
+  EXPECT_EQ(std::memcmp(mapping->bytes().data(), bytes.data(), bytes.size()), 0);
+  EXPECT_EQ(testing::HugeBytesAt(mapping->bytes().data()), 2 * kHugePage);
 }
 
 TEST(MemoryFileTest, SealedItIsOpenForReadingOnly) {

@@ -8,14 +8,17 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "lib/base/file_descriptor.h"
+#include "tests/support/huge_pages.h"
 
 namespace posenc {
 namespace {
+
+using testing::HugeBytesAt;
+using testing::SystemMakesHugePages;
 
 // Neighbouring bytes differ, and so do pages.
 std::string Pattern(size_t bytes) {
@@ -32,21 +35,6 @@ FileDescriptor MemoryOf(const std::string& bytes) {
 
 std::string TextOf(const FileMapping& mapping) {
   return {reinterpret_cast<const char*>(mapping.bytes().data()), mapping.bytes().size()};
-}
-
-// What of the mapping at `address` has huge pages, once it was read: /proc/self/smaps.
-uint64_t HugeBytesAt(const void* address) {
-  std::ifstream smaps("/proc/self/smaps");
-  std::string line;
-  bool here = false;
-  while (std::getline(smaps, line)) {
-    if (line.find('-') != std::string::npos && line.find(':') > line.find('-')) {
-      here = std::stoull(line, nullptr, 16) == reinterpret_cast<uintptr_t>(address);
-    } else if (here && line.starts_with("ShmemPmdMapped:")) {
-      return std::stoull(line.substr(line.find(':') + 1)) * 1024;
-    }
-  }
-  return 0;
 }
 
 TEST(FileMappingTest, HoldsThePartOfTheFileAtAMultipleOfAHugePage) {
@@ -90,9 +78,8 @@ TEST(MakeHugePageTest, WhatIsWrittenStays) {
 TEST(MakeHugePageTest, AReaderMapsThemAsHugePages) {
   const FileDescriptor memory = MemoryOf("");
   ASSERT_EQ(ftruncate(memory.get(), 3 * kHugePage), 0);
-  if (!MakeHugePage(memory.get(), kHugePage)) {
-    GTEST_SKIP() << "this system makes no huge pages of a memfd: " << std::strerror(errno);
-  }
+  if (!SystemMakesHugePages()) GTEST_SKIP() << "this system makes no huge pages of a memfd";
+  ASSERT_TRUE(MakeHugePage(memory.get(), kHugePage)) << std::strerror(errno);
   const auto mapping = FileMapping::Map(memory.get(), 0, 3 * kHugePage);
   ASSERT_TRUE(mapping.has_value());
   EXPECT_TRUE(TextOf(*mapping) == std::string(3 * kHugePage, '\0'));
